@@ -1,0 +1,32 @@
+"""What every layer shares: errors, key streams, precision, pytrees, activations, attention."""
+
+from ._activations import Activation as Activation
+from ._activations import activations as activations
+from ._attention import HeadFeatures as HeadFeatures
+from ._attention import attention_head as attention_head
+from ._attention import head_features as head_features
+from ._attention import pooled_attention as pooled_attention
+from ._attention import self_attention as self_attention
+from ._attention import softmax_covariance_times as softmax_covariance_times
+from ._checks import check_choice as check_choice
+from ._checks import check_count as check_count
+from ._checks import check_even as check_even
+from ._checks import check_finite as check_finite
+from ._checks import check_fraction as check_fraction
+from ._checks import check_nonnegative as check_nonnegative
+from ._checks import check_positive as check_positive
+from ._checks import check_samples as check_samples
+from ._checks import check_shape as check_shape
+from ._errors import BadArgument as BadArgument
+from ._errors import HeadcountError as HeadcountError
+from ._keys import integers as integers
+from ._keys import normal as normal
+from ._keys import rademacher as rademacher
+from ._keys import stream as stream
+from ._keys import substream as substream
+from ._keys import uniform as uniform
+from ._precision import cast as cast
+from ._precision import float64 as float64
+from ._precision import precision as precision
+from ._registry import Registry as Registry
+from ._types import Array as Array

@@ -1,0 +1,34 @@
+"""Errors that name the argument, the value and the fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class HeadcountError(ValueError):
+    """Bad input, found before any work starts.
+
+    The command line prints the message without a traceback and exits with code 2.
+    """
+
+
+class BadArgument(HeadcountError):
+    """One argument is wrong: which one, what it was, and what to do about it.
+
+    >>> raise BadArgument("m", 7, "must be even", fix="use m=8")
+    Traceback (most recent call last):
+        ...
+    headcount.core._errors.BadArgument: m = 7: must be even; use m=8
+    """
+
+    def __init__(self, argument: str, value: Any, problem: str, *, fix: str) -> None:
+        self.argument = argument
+        self.value = value
+        self.problem = problem
+        self.fix = fix
+        super().__init__(f"{argument} = {_brief(value)}: {problem}; {fix}")
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
