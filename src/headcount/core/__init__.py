@@ -29,4 +29,5 @@ from ._precision import cast as cast
 from ._precision import float64 as float64
 from ._precision import precision as precision
 from ._registry import Registry as Registry
+from ._sums import mirrored_sum as mirrored_sum
 from ._types import Array as Array

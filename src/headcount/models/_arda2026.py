@@ -18,6 +18,7 @@ from ..core import (
     BadArgument,
     activations,
     check_count,
+    mirrored_sum,
     normal,
     pooled_attention,
     stream,
@@ -102,7 +103,7 @@ class PooledAttention:
     def __call__(self, params: PooledAttentionParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
         """f(X; varphi) [arda2026, Eq. (4)]."""
         h = jax.vmap(self.head, in_axes=(0, 0, None))(params.U, params.W, x)
-        return jnp.vdot(params.c, h) / math.sqrt(self.m)
+        return mirrored_sum(params.c * h) / math.sqrt(self.m)
 
     def shapes(self) -> PooledAttentionParams:
         """Shapes of (c, U, W)."""

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Activation, Array, activations, check_count
+from ..core import Activation, Array, activations, check_count, mirrored_sum
 from ._base import models
 
 
@@ -46,7 +46,7 @@ class IndRNN:
 
     def __call__(self, params: IndRNNParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
         """f(X) = m^{-1/2} c . h_T."""
-        return jnp.vdot(params.c, self.final_state(params, x)) / math.sqrt(self.m)
+        return mirrored_sum(params.c * self.final_state(params, x)) / math.sqrt(self.m)
 
     def shapes(self) -> IndRNNParams:
         """Shapes of (c, U, w)."""

@@ -1,0 +1,67 @@
+"""Losses: what one sample contributes, and how samples are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float
+
+from ..core import Array, Registry
+
+Vector = Float[Array, "n"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """L = weight(n) * sum_j pointwise(f_j, y_j); slope is the derivative in f."""
+
+    name: str
+    pointwise: Callable[[Vector, Vector], Vector]
+    slope: Callable[[Vector, Vector], Vector]
+    weight: Callable[[int], float]
+    labels: str = "real"
+
+
+losses: Registry[Loss] = Registry("loss")
+
+MEAN_SQUARED = losses.register(
+    "mean-squared",
+    Loss(
+        "mean-squared",
+        pointwise=lambda f, y: (f - y) ** 2,
+        slope=lambda f, y: 2 * (f - y),
+        weight=lambda n: 1 / n,
+    ),
+)
+"""(1/n) sum_j (f_j - y_j)^2, without a half [arda2026, Sec. 3.3]."""
+
+HALF_SQUARED_SUM = losses.register(
+    "half-squared-sum",
+    Loss(
+        "half-squared-sum",
+        pointwise=lambda f, y: 0.5 * (f - y) ** 2,
+        slope=lambda f, y: f - y,
+        weight=lambda n: 1.0,
+    ),
+)
+"""(1/2) sum_j (f_j - y_j)^2 [wu2023, Sec. 3.2]."""
+
+LOGISTIC = losses.register(
+    "logistic",
+    Loss(
+        "logistic",
+        pointwise=lambda f, y: jax.nn.softplus(-y * f),
+        slope=lambda f, y: -y * jax.nn.sigmoid(-y * f),
+        weight=lambda n: 1 / n,
+        labels="signs",
+    ),
+)
+"""(1/n) sum_j log(1 + exp(-y_j f_j)), labels +-1 [deora2024, Sec. 2]."""
+
+
+def total(loss: Loss, f: Vector, y: Vector) -> Float[Array, ""]:
+    """The loss of outputs f on labels y."""
+    return loss.weight(f.shape[0]) * jnp.sum(loss.pointwise(f, y))
