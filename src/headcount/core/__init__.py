@@ -25,6 +25,12 @@ from ._keys import rademacher as rademacher
 from ._keys import stream as stream
 from ._keys import substream as substream
 from ._keys import uniform as uniform
+from ._losses import HALF_SQUARED_SUM as HALF_SQUARED_SUM
+from ._losses import LOGISTIC as LOGISTIC
+from ._losses import MEAN_SQUARED as MEAN_SQUARED
+from ._losses import Loss as Loss
+from ._losses import losses as losses
+from ._losses import total as total
 from ._precision import cast as cast
 from ._precision import float64 as float64
 from ._precision import precision as precision

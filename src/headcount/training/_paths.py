@@ -15,8 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, check_count
-from ._losses import Loss, total
+from ..core import Array, Loss, check_count, total
 
 
 class Chunks(NamedTuple):
@@ -46,7 +45,7 @@ _CHUNK: dict[type, Callable[[Any, int], int]] = {}
 
 
 def register_path(kind: type, build: PathBuilder, chunk_size: Callable[[Any, int], int]) -> None:
-    """Use `build(model, loss, chunk)` for models of type `kind`; `chunk_size(model, T)` its chunk."""
+    """Use `build(model, loss, chunk)` for models of type `kind`, in chunks of chunk_size(model, T)."""
     _FAST[kind] = build
     _CHUNK[kind] = chunk_size
 

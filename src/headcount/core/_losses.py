@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Registry
+from ._registry import Registry
+from ._types import Array
 
 Vector = Float[Array, "n"]
 
