@@ -45,7 +45,7 @@ _CHUNK: dict[type, Callable[[Any, int], int]] = {}
 
 
 def register_path(kind: type, build: PathBuilder, chunk_size: Callable[[Any, int], int]) -> None:
-    """Use `build(model, loss, chunk)` for models of type `kind`, in chunks of chunk_size(model, T)."""
+    """Use `build(model, loss, chunk)` for models of type `kind`, chunk = chunk_size(model, T)."""
     _FAST[kind] = build
     _CHUNK[kind] = chunk_size
 
