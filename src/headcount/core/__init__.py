@@ -34,6 +34,11 @@ from ._losses import total as total
 from ._precision import cast as cast
 from ._precision import float64 as float64
 from ._precision import precision as precision
+from ._queries import FixedQuery as FixedQuery
+from ._queries import LastToken as LastToken
+from ._queries import Query as Query
+from ._queries import check_query as check_query
+from ._queries import seeded_query as seeded_query
 from ._registry import Registry as Registry
 from ._sums import mirrored_sum as mirrored_sum
 from ._types import Array as Array

@@ -1,13 +1,13 @@
 """The shallow Transformers of the three papers, their baselines and initialisations."""
 
 from ..core import Activation as Activation
+from ..core import FixedQuery as FixedQuery
+from ..core import LastToken as LastToken
+from ..core import Query as Query
 from ..core import activations as activations
-from ._arda2026 import FixedQuery as FixedQuery
-from ._arda2026 import LastToken as LastToken
+from ..core import seeded_query as seeded_query
 from ._arda2026 import PooledAttention as PooledAttention
 from ._arda2026 import PooledAttentionParams as PooledAttentionParams
-from ._arda2026 import Query as Query
-from ._arda2026 import seeded_query as seeded_query
 from ._base import Model as Model
 from ._base import models as models
 from ._base import outputs as outputs

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Float
 
 from ..core import (
     Activation,
     Array,
-    BadArgument,
+    LastToken,
+    Query,
     activations,
     check_count,
+    check_query,
     mirrored_sum,
-    normal,
     pooled_attention,
-    stream,
 )
 from ._base import models
 
@@ -32,40 +29,6 @@ class PooledAttentionParams(NamedTuple):
     c: Float[Array, "m"]
     U: Float[Array, "m d"]
     W: Float[Array, "m d d"]
-
-
-@dataclass(frozen=True)
-class LastToken:
-    """q_X = X_T, the query of the paper's width experiments."""
-
-    def __call__(self, X: Float[Array, "T d"]) -> Float[Array, "d"]:
-        """The last token."""
-        return X[-1]
-
-
-@dataclass(frozen=True)
-class FixedQuery:
-    """The same query vector for every input, like a [CLS] token; |q| <= 1 as Sec. 3.2 asks."""
-
-    vector: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        length = math.sqrt(sum(v * v for v in self.vector))
-        if not length <= 1 + 1e-12:
-            raise BadArgument("query", self.vector, "has norm above 1", fix="divide it by its norm")
-
-    def __call__(self, X: Float[Array, "T d"]) -> Float[Array, "d"]:
-        """The fixed vector, in the precision of X."""
-        return jnp.asarray(self.vector, dtype=X.dtype)
-
-
-def seeded_query(d: int, seed: int) -> FixedQuery:
-    """A pre-specified random unit query, drawn from its own key stream."""
-    vector = normal(stream(seed, "query"), (d,))
-    return FixedQuery(tuple((vector / np.linalg.norm(vector) * (1 - 1e-15)).tolist()))
-
-
-Query = Callable[[Float[Array, "T d"]], Float[Array, "d"]]
 
 
 @dataclass(frozen=True)
@@ -85,13 +48,7 @@ class PooledAttention:
     def __post_init__(self) -> None:
         check_count("d", self.d)
         check_count("m", self.m)
-        if isinstance(self.query, FixedQuery) and len(self.query.vector) != self.d:
-            raise BadArgument(
-                "query",
-                self.query.vector,
-                f"has {len(self.query.vector)} entries",
-                fix=f"give {self.d}",
-            )
+        check_query(self.query, self.d)
 
     def head(
         self, U: Float[Array, "d"], W: Float[Array, "d d"], x: Float[Array, "T d"]
