@@ -34,6 +34,7 @@ from ._losses import total as total
 from ._precision import cast as cast
 from ._precision import float64 as float64
 from ._precision import precision as precision
+from ._queries import LAST_TOKEN as LAST_TOKEN
 from ._queries import FixedQuery as FixedQuery
 from ._queries import LastToken as LastToken
 from ._queries import Query as Query

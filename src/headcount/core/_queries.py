@@ -26,6 +26,10 @@ class LastToken:
         return X[-1]
 
 
+LAST_TOKEN = LastToken()
+"""The default query, as one shared object: a dataclass default must not be a call."""
+
+
 @dataclass(frozen=True)
 class FixedQuery:
     """The same query vector for every input, like a [CLS] token; |q| <= 1 as Sec. 3.2 asks."""
@@ -49,7 +53,7 @@ def seeded_query(d: int, seed: int) -> FixedQuery:
 
 
 def check_query(query: Query, d: int) -> None:
-    """A fixed query has d entries, and at all times the query is callable."""
+    """A query is callable, and a fixed one has d entries."""
     if not callable(query):
         raise BadArgument("query", query, "is not callable", fix="use LastToken() or FixedQuery(v)")
     if isinstance(query, FixedQuery) and len(query.vector) != d:

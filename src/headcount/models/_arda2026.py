@@ -10,9 +10,9 @@ import jax
 from jaxtyping import Float
 
 from ..core import (
+    LAST_TOKEN,
     Activation,
     Array,
-    LastToken,
     Query,
     activations,
     check_count,
@@ -42,7 +42,7 @@ class PooledAttention:
     d: int
     m: int
     activation: Activation = activations["tanh"]
-    query: Query = LastToken()
+    query: Query = LAST_TOKEN
     name: ClassVar[str] = "arda2026"
 
     def __post_init__(self) -> None:
