@@ -67,8 +67,9 @@ def default_chunk(T: int) -> int:
 
 
 def into_chunks(x: Float[Array, "n T d"], y: Float[Array, "n"], loss: Loss, chunk: int) -> Chunks:
-    """Cut the data into chunks of `chunk` samples, the last one padded with weight zero."""
+    """Cut the data into chunks of at most `chunk` samples, the last one padded with weight zero."""
     n = x.shape[0]
+    chunk = -(-n // -(-n // chunk))  # the same number of chunks, of even size: least padding
     pad = -n % chunk
     weight = jnp.full((n,), loss.weight(n), x.dtype)
 
