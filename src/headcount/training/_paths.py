@@ -56,9 +56,14 @@ def gradient_path(
     """The fast path of this model if it has one, else the generic chunked path."""
     if chunk is None:
         chunk = _CHUNK[type(model)](model, T) if type(model) in _CHUNK else default_chunk(T)
-    chunk = min(check_count("chunk", chunk), n)
+    chunk = balanced(n, min(check_count("chunk", chunk), n))
     build = _FAST.get(type(model), generic_path)
     return build(model, loss, chunk)
+
+
+def balanced(n: int, chunk: int) -> int:
+    """The smallest chunk that needs no more chunks than `chunk` does: the least padding."""
+    return -(-n // -(-n // chunk))
 
 
 def default_chunk(T: int) -> int:
@@ -81,15 +86,19 @@ def into_chunks(x: Float[Array, "n T d"], y: Float[Array, "n"], loss: Loss, chun
 
 
 def sum_over_chunks(
-    one_chunk: Callable[[Chunks], tuple[Float[Array, ""], Any]], data: Chunks
+    one_chunk: Callable[[Any], tuple[Float[Array, ""], Any]], data: Any
 ) -> tuple[Float[Array, ""], Any]:
-    """Add up (loss, gradient) over the chunks in a scan: memory of one chunk, whatever n is."""
-    if data.x.shape[0] == 1:
-        return one_chunk(jax.tree.map(lambda leaf: leaf[0], data))
-    shapes = jax.eval_shape(one_chunk, jax.tree.map(lambda leaf: leaf[0], data))
+    """Add up (loss, gradient) over the chunks in a scan: memory of one chunk, whatever n is.
+
+    `data` is a pytree whose leaves all have the chunks as their first axis.
+    """
+    first = jax.tree.map(lambda leaf: leaf[0], data)
+    if jax.tree.leaves(data)[0].shape[0] == 1:
+        return one_chunk(first)
+    shapes = jax.eval_shape(one_chunk, first)
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
-    def step(carry: Any, chunk: Chunks) -> tuple[Any, None]:
+    def step(carry: Any, chunk: Any) -> tuple[Any, None]:
         return jax.tree.map(jnp.add, carry, one_chunk(chunk)), None
 
     return jax.lax.scan(step, start, data)[0]

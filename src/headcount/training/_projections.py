@@ -1,0 +1,85 @@
+"""Projections onto feasible sets around the initialisation. Not to project is an object too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import optax
+
+from ..core import BadArgument, check_positive
+from ..core._tree import blocks, with_blocks
+
+
+class Projection(Protocol):
+    """Maps parameters to the nearest point of a convex set that contains `start`."""
+
+    def __call__(self, params: Any, start: Any) -> Any:
+        """The projected parameters."""
+        ...
+
+    def check(self, params: Any) -> None:
+        """Raise when these parameters cannot be projected."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoProjection:
+    """The whole space: plain gradient descent."""
+
+    def __call__(self, params: Any, start: Any) -> Any:
+        """The parameters themselves."""
+        return params
+
+    def check(self, params: Any) -> None:
+        """Nothing to check."""
+
+
+@dataclass(frozen=True)
+class HeadBalls:
+    """Omega_rho: every head's block stays within rho_block/sqrt(m) of its start.
+
+    {|c_i - c_i0| <= rho_c/sqrt m, |U_i - U_i0| <= rho_u/sqrt m, ||W_i - W_i0||_F <= rho_w/sqrt m}
+    [arda2026, Def. 2]; the same with (c, U, w) for the IndRNN (App. B). A product of balls, so the
+    Euclidean projection shrinks each displacement radially.
+    """
+
+    radii: tuple[tuple[str, float], ...]
+
+    def __post_init__(self) -> None:
+        for block, rho in self.radii:
+            check_positive(f"rho_{block}", rho)
+
+    def check(self, params: Any) -> None:
+        """Every block needs a radius, and every radius a block."""
+        have, want = set(blocks(params)), set(dict(self.radii))
+        if have != want:
+            raise BadArgument(
+                "radii",
+                sorted(want),
+                "does not name every block",
+                fix=f"give one for each of {sorted(have)}",
+            )
+
+    def __call__(self, params: Any, start: Any) -> Any:
+        """x0 + (x - x0) min(1, r/|x - x0|), per head and per block."""
+        origin = blocks(start)
+        moved = blocks(params)
+        projected = {}
+        for block, rho in self.radii:
+            radius = rho / math.sqrt(moved[block].shape[0])
+            shrink = jax.vmap(optax.projections.projection_l2_ball, in_axes=(0, None))
+            projected[block] = origin[block] + shrink(moved[block] - origin[block], radius)
+        return with_blocks(params, projected)
+
+
+def omega(rho_c: float, rho_u: float, rho_w: float) -> HeadBalls:
+    """Omega_rho of arda2026 Def. 2 for `PooledAttention`, rho = (rho_c, rho_u, rho_w)."""
+    return HeadBalls((("c", rho_c), ("U", rho_u), ("W", rho_w)))
+
+
+def omega_indrnn(rho_c: float, rho_u: float, rho_w: float) -> HeadBalls:
+    """The feasible set of the IndRNN [arda2026, App. B]."""
+    return HeadBalls((("c", rho_c), ("U", rho_u), ("w", rho_w)))

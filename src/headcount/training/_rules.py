@@ -1,0 +1,114 @@
+"""Update rules: an optax transformation, a projection, and how many samples a step sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import optax
+
+from ..core import BadArgument, Registry, check_count, check_nonnegative, check_positive
+from ._projections import NoProjection, Projection
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """theta <- Proj(theta + update(grad L_B(theta))), B all samples or a random batch.
+
+    `settings` is what a record shows; it is filled by the constructors below from the values that
+    they use.
+    """
+
+    name: str
+    transform: optax.GradientTransformation
+    projection: Projection = field(default_factory=NoProjection)
+    batch_size: int | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+def gd(eta: float) -> UpdateRule:
+    """Full-batch gradient descent: theta <- theta - eta grad L(theta)."""
+    return _plain("gd", optax.sgd(check_positive("eta", eta)), eta=eta)
+
+
+def projgd(eta: float, projection: Projection) -> UpdateRule:
+    """ProjGD: full-batch descent, then the exact projection [arda2026, Sec. 3.3]."""
+    _require_projection("projgd", projection)
+    return _plain("projgd", optax.sgd(check_positive("eta", eta)), projection, eta=eta)
+
+
+def projsgd(eta: float, projection: Projection, batch_size: int = 1) -> UpdateRule:
+    """ProjSGD: indices drawn independently and uniformly, one per step in arda2026 Sec. 3.3."""
+    _require_projection("projsgd", projection)
+    check_count("batch_size", batch_size)
+    transform = optax.sgd(check_positive("eta", eta))
+    return _plain("projsgd", transform, projection, batch_size, eta=eta)
+
+
+def sgd(eta: float, batch_size: int) -> UpdateRule:
+    """Mini-batch descent, indices drawn with replacement, no projection."""
+    check_count("batch_size", batch_size)
+    return _plain("sgd", optax.sgd(check_positive("eta", eta)), None, batch_size, eta=eta)
+
+
+def momentum(eta: float, beta: float = 0.9, batch_size: int | None = None) -> UpdateRule:
+    """Heavy ball: b <- beta b + grad, theta <- theta - eta b."""
+    check_nonnegative("beta", beta)
+    if beta >= 1:
+        raise BadArgument("beta", beta, "must be below 1", fix="for example beta=0.9")
+    transform = optax.sgd(check_positive("eta", eta), momentum=beta)
+    return _plain("momentum", transform, None, batch_size, eta=eta, beta=beta)
+
+
+def adam(
+    eta: float,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    batch_size: int | None = None,
+) -> UpdateRule:
+    """Adam with constant step size."""
+    transform = optax.adam(check_positive("eta", eta), b1=b1, b2=b2, eps=eps)
+    return _plain("adam", transform, None, batch_size, eta=eta, b1=b1, b2=b2, eps=eps)
+
+
+def from_optax(
+    transform: optax.GradientTransformation,
+    projection: Projection | None = None,
+    batch_size: int | None = None,
+    name: str = "optax",
+) -> UpdateRule:
+    """Any optax transformation, with an explicit projection if one is wanted."""
+    return _plain(name, transform, projection, batch_size)
+
+
+optimisers: Registry[Callable[..., UpdateRule]] = Registry("optimiser")
+for _rule in (gd, projgd, projsgd, sgd, momentum, adam):
+    optimisers.register(_rule.__name__, _rule)
+
+
+def _plain(
+    name: str,
+    transform: optax.GradientTransformation,
+    projection: Projection | None = None,
+    batch_size: int | None = None,
+    **settings: Any,
+) -> UpdateRule:
+    return UpdateRule(
+        name=name,
+        transform=transform,
+        projection=NoProjection() if projection is None else projection,
+        batch_size=batch_size,
+        settings=tuple(settings.items()),
+    )
+
+
+def _require_projection(name: str, projection: Projection) -> None:
+    if projection is None or isinstance(projection, NoProjection):
+        raise BadArgument(
+            "projection",
+            projection,
+            f"is missing, and {name} projects",
+            fix="give omega(rho_c, rho_u, rho_w), or use gd / sgd",
+        )
