@@ -13,7 +13,7 @@ Nothing of size (n, m, d) is ever built; memory beyond the data is that of one c
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,15 @@ from jaxtyping import Float
 
 from ..core import Array, Loss
 from ..models import PooledAttention, PooledAttentionParams
-from ._paths import Chunks, GradientPath, into_chunks, register_path, sum_over_chunks
+from ._paths import (
+    Chunks,
+    GradientPath,
+    Samples,
+    into_chunks,
+    map_over_chunks,
+    register_path,
+    sum_over_chunks,
+)
 
 _CHUNK_ELEMENTS = 2**17
 """Token-head pairs per chunk. Measured by benchmarks/arda2026_chunk.py: within 10 % of the best
@@ -32,11 +40,9 @@ _LARGEST_UNSHIFTED_LOGIT = 40.0
 
 
 class PooledData(NamedTuple):
-    """Chunks with what does not change from step to step."""
+    """The data, and what bounds its logits at every step."""
 
     chunks: Chunks
-    transposed: Float[Array, "k b d T"]
-    query: Float[Array, "k b d"]
     logit_factor: Float[Array, ""]
     """max |X_t| |q_X|: a logit is at most this times ||W_i||_F."""
 
@@ -50,36 +56,35 @@ def arda2026_path(model: PooledAttention, loss: Loss, chunk: int) -> GradientPat
     """The fused path for `PooledAttention`; its slow twin is `naive_path`."""
 
     def prepare(x: Float[Array, "n T d"], y: Float[Array, "n"]) -> PooledData:
-        chunks = into_chunks(x, y, loss, chunk)
-        query = jax.vmap(jax.vmap(model.query))(chunks.x)
-        token_norm = jnp.sqrt(jnp.max(jnp.sum(chunks.x**2, axis=-1)))
-        query_norm = jnp.sqrt(jnp.max(jnp.sum(query**2, axis=-1)))
-        return PooledData(chunks, jnp.swapaxes(chunks.x, -1, -2), query, token_norm * query_norm)
+        token_norm = jnp.sqrt(jnp.max(jnp.sum(x**2, axis=-1)))
+        query_norm = jnp.sqrt(jnp.max(jnp.sum(jax.vmap(model.query)(x) ** 2, axis=-1)))
+        return PooledData(into_chunks(x, y, loss, chunk), token_norm * query_norm)
 
     def loss_and_gradient(
         params: PooledAttentionParams, data: PooledData
     ) -> tuple[Float[Array, ""], PooledAttentionParams]:
         c, Ut, Wt = heads_last(params)
 
-        def over_chunks(shifted: bool) -> Any:
-            def one_chunk(part: PooledData) -> tuple[Float[Array, ""], tuple[Array, ...]]:
-                return _chunk_gradient(model, loss, c, Ut, Wt, part, shifted)
+        def over_chunks(shifted: bool) -> tuple[Float[Array, ""], tuple[Array, Array, Array]]:
+            def one_chunk(samples: Samples) -> tuple[Float[Array, ""], tuple[Array, Array, Array]]:
+                return _chunk_gradient(model, loss, c, Ut, Wt, samples, shifted)
 
-            return sum_over_chunks(one_chunk, data._replace(logit_factor=None))
+            return sum_over_chunks(one_chunk, data.chunks)
 
         value, (gc, gU, gW) = jax.lax.cond(
             _logits_are_small(params, data), lambda: over_chunks(False), lambda: over_chunks(True)
         )
         return value, PooledAttentionParams(gc, gU.T, jnp.transpose(gW, (2, 1, 0)))
 
-    def outputs(params: PooledAttentionParams, data: PooledData) -> Float[Array, "padded"]:
+    def outputs(params: PooledAttentionParams, data: PooledData) -> Float[Array, "n"]:
         c, Ut, Wt = heads_last(params)
 
-        def one_chunk(part: tuple[Array, Array]) -> Float[Array, "b"]:
-            _, _, _, s = _attend(part[0], part[1], Ut, Wt, shifted=True)
+        def one_chunk(samples: Samples) -> Float[Array, "b"]:
+            q = jax.vmap(model.query)(samples.x)
+            _, _, _, s = _attend(samples.x, q, Ut, Wt, shifted=True)
             return model.activation(s) @ c / math.sqrt(model.m)
 
-        return jax.lax.map(one_chunk, (data.chunks.x, data.query)).reshape(-1)
+        return map_over_chunks(one_chunk, data.chunks)
 
     return GradientPath(prepare, loss_and_gradient, outputs)
 
@@ -122,20 +127,21 @@ def _chunk_gradient(
     c: Float[Array, "m"],
     Ut: Float[Array, "d m"],
     Wt: Float[Array, "d d m"],
-    part: PooledData,
+    samples: Samples,
     shifted: bool,
-) -> tuple[Float[Array, ""], tuple[Array, ...]]:
+) -> tuple[Float[Array, ""], tuple[Array, Array, Array]]:
     """Loss and gradient of one chunk, in the heads-last layout."""
-    (x, y, weight), xt, q, _ = part
+    x, y, weight = samples
     b, T, d = x.shape
     m = model.m
+    q = jax.vmap(model.query)(x)
     e, total, v, s = _attend(x, q, Ut, Wt, shifted=shifted)
     h = model.activation(s)
     f = h @ c / math.sqrt(m)
     r = weight * loss.slope(f, y) / math.sqrt(m)
     weighted = e * (r[:, None] * c * model.activation.derivative(s) / total)[:, None, :]
     grad_U = x.reshape(b * T, d).T @ weighted.reshape(b * T, m)
-    left = jnp.einsum("bdt,btm->bdm", xt, weighted * (v - s[:, None, :]))
+    left = jnp.einsum("bdt,btm->bdm", jnp.swapaxes(x, 1, 2), weighted * (v - s[:, None, :]))
     grad_W = (q.T @ left.reshape(b, d * m)).reshape(d, d, m)
     return jnp.sum(weight * loss.pointwise(f, y)), (r @ h, grad_U, grad_W)
 

@@ -1,14 +1,13 @@
 """Gradient paths: how one model's loss and gradient are computed over a whole data set.
 
-The one place that batches and chunks. A path prepares the data once (layout, padding to whole
-chunks), then maps parameters to (loss, gradient). Fast paths are registered by model type; every
+The one place that batches and chunks. A path prepares the data once, then maps parameters to (loss, gradient). Fast paths are registered by model type; every
 other model takes the generic chunked path. `naive_path` is the slow twin of all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -18,25 +17,49 @@ from jaxtyping import Float
 from ..core import Array, Loss, check_count, total
 
 
-class Chunks(NamedTuple):
-    """Data in whole chunks; padded samples carry weight 0, real ones the loss's weight(n)."""
+class Samples(NamedTuple):
+    """The samples of one chunk; repeated ones carry weight 0, the others the loss's weight(n)."""
 
-    x: Float[Array, "k b T d"]
-    y: Float[Array, "k b"]
-    weight: Float[Array, "k b"]
+    x: Float[Array, "b T d"]
+    y: Float[Array, "b"]
+    weight: Float[Array, "b"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Chunks:
+    """A data set and the size of its chunks. No copy: chunks are sliced where they are used."""
+
+    x: Float[Array, "n T d"]
+    y: Float[Array, "n"]
+    size: int = field(metadata={"static": True})
+    sample_weight: float = field(metadata={"static": True})
+
+    @property
+    def count(self) -> int:
+        """How many chunks there are."""
+        return -(-self.x.shape[0] // self.size)
+
+    def __getitem__(self, i: Any) -> Samples:
+        """Chunk i. The last one is moved back to fit, its repeated samples weigh nothing."""
+        wanted = i * self.size
+        start = jnp.minimum(wanted, self.x.shape[0] - self.size)
+        x = jax.lax.dynamic_slice_in_dim(self.x, start, self.size)
+        y = jax.lax.dynamic_slice_in_dim(self.y, start, self.size)
+        fresh = start + jnp.arange(self.size) >= wanted
+        return Samples(x, y, jnp.where(fresh, jnp.asarray(self.sample_weight, x.dtype), 0))
 
 
 @dataclass(frozen=True)
 class GradientPath:
     """prepare(x, y) -> data, then loss_and_gradient(params, data) and outputs(params, data).
 
-    All three are pure and jittable; `outputs` returns the n outputs in the order of the data, as
-    (chunk, sample) with padding at the end.
+    All three are pure and jittable; `outputs` are in the order of the data.
     """
 
     prepare: Callable[[Float[Array, "n T d"], Float[Array, "n"]], Any]
     loss_and_gradient: Callable[[Any, Any], tuple[Float[Array, ""], Any]]
-    outputs: Callable[[Any, Any], Float[Array, "padded"]]
+    outputs: Callable[[Any, Any], Float[Array, "n"]]
 
 
 PathBuilder = Callable[[Any, Loss, int], GradientPath]
@@ -72,50 +95,51 @@ def default_chunk(T: int) -> int:
 
 
 def into_chunks(x: Float[Array, "n T d"], y: Float[Array, "n"], loss: Loss, chunk: int) -> Chunks:
-    """Cut the data into chunks of at most `chunk` samples, the last one padded with weight zero."""
+    """The data as chunks of `chunk` samples."""
     n = x.shape[0]
-    chunk = -(-n // -(-n // chunk))  # the same number of chunks, of even size: least padding
-    pad = -n % chunk
-    weight = jnp.full((n,), loss.weight(n), x.dtype)
-
-    def cut(array: Float[Array, "n ..."]) -> Float[Array, "k b ..."]:
-        padded = jnp.pad(array, [(0, pad)] + [(0, 0)] * (array.ndim - 1))
-        return padded.reshape(-1, chunk, *array.shape[1:])
-
-    return Chunks(cut(x), cut(y), cut(weight))
+    return Chunks(x, y, min(chunk, n), loss.weight(n))
 
 
-def sum_over_chunks(
-    one_chunk: Callable[[Any], tuple[Float[Array, ""], Any]], data: Any
-) -> tuple[Float[Array, ""], Any]:
-    """Add up (loss, gradient) over the chunks in a scan: memory of one chunk, whatever n is.
-
-    `data` is a pytree whose leaves all have the chunks as their first axis.
-    """
-    first = jax.tree.map(lambda leaf: leaf[0], data)
-    if jax.tree.leaves(data)[0].shape[0] == 1:
-        return one_chunk(first)
-    shapes = jax.eval_shape(one_chunk, first)
+def sum_over_chunks(one_chunk: Callable[[Samples], Any], data: Chunks) -> Any:
+    """Add up `one_chunk` over the chunks in a scan: memory of one chunk, whatever n is."""
+    if data.count == 1:
+        return one_chunk(data[0])
+    shapes = jax.eval_shape(lambda: one_chunk(data[0]))
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
-    def step(carry: Any, chunk: Any) -> tuple[Any, None]:
-        return jax.tree.map(jnp.add, carry, one_chunk(chunk)), None
+    def step(carry: Any, i: Array) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, carry, one_chunk(data[i])), None
 
-    return jax.lax.scan(step, start, data)[0]
+    return jax.lax.scan(step, start, jnp.arange(data.count))[0]
+
+
+def map_over_chunks(one_chunk: Callable[[Samples], Any], data: Chunks) -> Any:
+    """`one_chunk` of every chunk, joined along samples in the order of the data.
+
+    The leaves of what it returns have the chunk's samples as their first axis.
+    """
+    n, size = data.x.shape[0], data.size
+    parts = jax.lax.map(lambda i: one_chunk(data[i]), jnp.arange(data.count))
+
+    def join(leaf: Array) -> Array:
+        body = leaf[:-1].reshape(-1, *leaf.shape[2:])
+        return jnp.concatenate([body, leaf[-1][size - (n - body.shape[0]) :]])
+
+    return jax.tree.map(join, parts)
 
 
 def generic_path(model: Any, loss: Loss, chunk: int) -> GradientPath:
     """Automatic differentiation, chunk by chunk, for any f(params, x)."""
     batched = jax.vmap(model, in_axes=(None, 0))
 
-    def chunk_loss(params: Any, data: Chunks) -> Float[Array, ""]:
+    def chunk_loss(params: Any, data: Samples) -> Float[Array, ""]:
         return jnp.sum(data.weight * loss.pointwise(batched(params, data.x), data.y))
 
     def loss_and_gradient(params: Any, data: Chunks) -> tuple[Float[Array, ""], Any]:
         return sum_over_chunks(lambda c: jax.value_and_grad(chunk_loss)(params, c), data)
 
-    def outputs(params: Any, data: Chunks) -> Float[Array, "padded"]:
-        return jax.lax.map(lambda x: batched(params, x), data.x).reshape(-1)
+    def outputs(params: Any, data: Chunks) -> Float[Array, "n"]:
+        return map_over_chunks(lambda c: batched(params, c.x), data)
 
     return GradientPath(
         prepare=lambda x, y: into_chunks(x, y, loss, chunk),
