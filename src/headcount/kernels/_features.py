@@ -1,0 +1,117 @@
+"""Tangent features in factored form, and their contraction into kernel tiles.
+
+Every tangent kernel of this package is, block by block,
+
+    K_b(x, x') = sum_{t, s} prod_f <F_f(x)_t, F_f(x')_s>,
+
+with one or two factors F_f(x): (R, p_f). One factor with R = 1 is a plain feature vector; two
+factors with R = 1 are a Hadamard product of two Gram matrices; R = T is a sum over token pairs.
+None of them holds the gradient itself, which would be the outer product of the factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..core import Array
+
+Factors = tuple[Float[Array, "*samples R p"], ...]
+"""One or two factors of one block, with the same number of rows R."""
+
+FeatureMap = Callable[[Any, Any, Float[Array, "T d"]], dict[str, Factors]]
+"""(model, params, one sample) -> the factors of every block."""
+
+_STRUCTURED: dict[type, FeatureMap] = {}
+
+
+def register_features(kind: type, feature_map: FeatureMap) -> None:
+    """Use `feature_map` for models whose type is exactly `kind` (a subclass may change f)."""
+    _STRUCTURED[kind] = feature_map
+
+
+def structured_features(model: Any) -> FeatureMap | None:
+    """The feature map of this model's type, if it has one."""
+    return _STRUCTURED.get(type(model))
+
+
+def flattened(features: Float[Array, "..."]) -> Factors:
+    """One plain feature vector as a factor with a single row."""
+    return (features.reshape(1, -1),)
+
+
+def cheapest(factors: Factors) -> Factors:
+    """Multiply two factors out, F = sum_t F1_t (x) F2_t, when that makes the contraction cheaper.
+
+    Per pair of samples the outer form costs p1 p2 multiplications, the paired form
+    R^2 (p1 + p2); the paired form needs less memory, so it is kept unless it costs twice as much.
+    """
+    if len(factors) == 1:
+        return factors
+    first, second = factors
+    R, p1, p2 = first.shape[-2], first.shape[-1], second.shape[-1]
+    if 2 * p1 * p2 >= R * R * (p1 + p2):
+        return factors
+    outer = jnp.einsum("...tp,...tq->...pq", first, second)
+    return (outer.reshape(*outer.shape[:-2], 1, p1 * p2),)
+
+
+def contract(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
+    """The kernel tile of one block from NumPy factors (n1, R, p) and (n2, R, p): GEMMs only."""
+    R1, R2 = left[0].shape[1], right[0].shape[1]
+    tile: Float[np.ndarray, "rows columns"] | None = None
+    for a, b in zip(left, right, strict=True):
+        rows, columns = _rows(a), _rows(b)
+        # The very same array on both sides lets NumPy call the symmetric product (half the work).
+        gram = rows @ rows.T if a is b else rows @ columns.T
+        tile = gram if tile is None else np.multiply(tile, gram, out=tile)
+    assert tile is not None
+    if R1 == 1 and R2 == 1:
+        return tile
+    return tile.reshape(left[0].shape[0], R1, right[0].shape[0], R2).sum(axis=(1, 3))
+
+
+def contract_traced(left: Factors, right: Factors) -> Float[Array, "n1 n2"]:
+    """The same contraction inside a JAX program."""
+    tile = None
+    for a, b in zip(left, right, strict=True):
+        gram = jnp.einsum("itp,jsp->itjs", a, b)
+        tile = gram if tile is None else tile * gram
+    assert tile is not None
+    return tile.sum(axis=(1, 3))
+
+
+def contract_diagonal(factors: Factors) -> Float[np.ndarray, "n"]:
+    """K_b(x_j, x_j) for every sample, without the rest of the kernel."""
+    total: Float[np.ndarray, "n R R"] | None = None
+    for factor in factors:
+        gram = np.matmul(factor, np.swapaxes(factor, 1, 2))
+        total = gram if total is None else total * gram
+    assert total is not None
+    return total.sum(axis=(1, 2))
+
+
+def pull_back(factors: Factors, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "..."]:
+    """sum_j v_j (gradient of sample j), as the p1-vector or p1 x p2 matrix it lives in."""
+    if len(factors) == 1:
+        return np.repeat(v, factors[0].shape[1]) @ _rows(factors[0])
+    first, second = factors
+    return _rows(first * v[:, None, None]).T @ _rows(second)
+
+
+def push_forward(factors: Factors, Z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "n"]:
+    """<gradient of sample j, Z> for every sample; `push_forward(F, pull_back(F, v))` is K v."""
+    n, R = factors[0].shape[:2]
+    if len(factors) == 1:
+        values = _rows(factors[0]) @ Z
+    else:
+        values = np.einsum("jp,jp->j", _rows(factors[0]) @ Z, _rows(factors[1]))
+    return values.reshape(n, R).sum(axis=1)
+
+
+def _rows(factor: Float[np.ndarray, "n R p"]) -> Float[np.ndarray, "nR p"]:
+    return factor.reshape(-1, factor.shape[-1])

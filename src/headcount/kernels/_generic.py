@@ -1,0 +1,163 @@
+"""Tangent kernels of any f(params, x): Jacobian contraction and NTK-vector products.
+
+f may return a scalar or an array; an array is flattened to o outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..core import Array, BadArgument
+from ..core import _tree as tree
+from ..models import HeadGroups
+from ._features import Factors
+
+Function = Callable[[Any, Float[Array, "..."]], Float[Array, "..."]]
+
+
+def as_trained(model: Any, params: Any) -> tuple[Function, Any]:
+    """The function and the parameters whose plain gradients make the tangent kernel.
+
+    For head groups these are sqrt(k_g) theta_g: one group stands for k_g equal heads, and in
+    these coordinates its gradient has the length of the k_g gradients together.
+    """
+    if not isinstance(model, HeadGroups):
+        return model, params
+    roots = jnp.asarray([math.sqrt(k) for k in model.multiplicities])
+
+    def scaled(leaf: Float[Array, "g ..."], power: int) -> Float[Array, "g ..."]:
+        factor = roots.astype(leaf.dtype).reshape(-1, *[1] * (leaf.ndim - 1))
+        return leaf * factor**power
+
+    def f(stretched: Any, x: Float[Array, "T d"]) -> Float[Array, ""]:
+        return model(jax.tree.map(lambda leaf: scaled(leaf, -1), stretched), x)
+
+    return f, jax.tree.map(lambda leaf: scaled(leaf, 1), params)
+
+
+def kept_blocks(params: Any, frozen: Sequence[str]) -> tuple[str, ...]:
+    """The names of the blocks that are not frozen, in the order of the parameters."""
+    names = tuple(tree.blocks(params))
+    if isinstance(frozen, str):
+        raise BadArgument("frozen", frozen, "must be a sequence of names", fix=f"use ({frozen!r},)")
+    for name in frozen:
+        if name not in names:
+            listed = ", ".join(names)
+            raise BadArgument("frozen", name, "is not a block", fix=f"choose from: {listed}")
+    kept = tuple(name for name in names if name not in frozen)
+    if not kept:
+        raise BadArgument("frozen", tuple(frozen), "leaves no block", fix="free at least one block")
+    return kept
+
+
+def output_size(f: Function, params: Any, x: Float[Array, "..."]) -> int | None:
+    """How many outputs f has on one sample; None for a scalar."""
+    shape = jax.eval_shape(f, params, x).shape
+    return None if shape == () else math.prod(shape)
+
+
+def restricted(f: Function, params: Any, names: Sequence[str]) -> tuple[Function, dict[str, Any]]:
+    """f as a function of the named blocks only, with flattened output, and their values."""
+
+    def g(moving: dict[str, Any], x: Float[Array, "..."]) -> Float[Array, "o"]:
+        return jnp.ravel(f(tree.with_blocks(params, moving), x))
+
+    values = tree.blocks(params)
+    return g, {name: values[name] for name in names}
+
+
+def jacobian_features(
+    model: Any, params: Any, x: Float[Array, "..."], names: Sequence[str]
+) -> dict[str, Factors]:
+    """The Jacobian of one sample by block: one factor of shape (o, 1, P_b)."""
+    g, values = restricted(*as_trained(model, params), names)
+    J = jax.jacrev(g)(values, x)
+
+    def flat(block: Any) -> Float[Array, "o 1 P"]:
+        leaves = [leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(block)]
+        return jnp.concatenate(leaves, axis=1)[:, None, :]
+
+    return {name: (flat(J[name]),) for name in names}
+
+
+def pull_back_outputs(
+    model: Any,
+    params: Any,
+    x: Float[Array, "n ..."],
+    v: Float[Array, "n o"],
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """J^T v = sum_j J(x_j)^T v_j on the named blocks, by one reverse pass."""
+    g, values = restricted(*as_trained(model, params), names)
+    _, vjp = jax.vjp(lambda moving: jax.vmap(g, in_axes=(None, 0))(moving, x), values)
+    return vjp(v)[0]
+
+
+def push_forward_outputs(
+    model: Any, params: Any, x: Float[Array, "n ..."], direction: dict[str, Any]
+) -> Float[Array, "n o"]:
+    """J(x_j) direction for every sample, by one forward pass."""
+    g, values = restricted(*as_trained(model, params), tuple(direction))
+    _, out = jax.jvp(
+        lambda moving: jax.vmap(g, in_axes=(None, 0))(moving, x), (values,), (direction,)
+    )
+    return out
+
+
+def ntk_vector_product(
+    model: Any,
+    params: Any,
+    x1: Float[Array, "n1 ..."],
+    v: Float[Array, "n2 o"],
+    x2: Float[Array, "n2 ..."] | None = None,
+    *,
+    frozen: Sequence[str] = (),
+) -> Float[Array, "n1 o"]:
+    """K(x1, x2) v = J(x1) (J(x2)^T v): a forward pass after a reverse pass, no kernel stored.
+
+    v has shape (n2,) for a scalar f, (n2, o) for o outputs; the answer has the same layout. This
+    is a plain JAX function: it computes in the precision of its arguments and can be jitted.
+    """
+    x2 = x1 if x2 is None else x2
+    names = kept_blocks(params, frozen)
+    columns = jnp.reshape(v, (x2.shape[0], -1))
+    direction = pull_back_outputs(model, params, x2, columns, names)
+    product = push_forward_outputs(model, params, x1, direction)
+    return product.reshape(x1.shape[0], *jnp.shape(v)[1:])
+
+
+def vector_product_tile(
+    model: Any,
+    params: Any,
+    x1: Float[Array, "n1 ..."],
+    x2: Float[Array, "n2 ..."],
+    names: tuple[str, ...],
+) -> dict[str, Float[np.ndarray, "n1o n2o"]]:
+    """One tile of the kernel by NTK-vector products, one per output of every sample of x2."""
+    outputs = output_size(*as_trained(model, params), x2[0]) or 1
+    tiles: dict[str, list[Any]] = {name: [] for name in names}
+    for x in x2:
+        for name, block in _columns(model, names, outputs, params, x1, x).items():
+            tiles[name].append(np.asarray(block).reshape(outputs, -1))
+    return {name: np.ascontiguousarray(np.concatenate(t).T) for name, t in tiles.items()}
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _columns(
+    model: Any, names: tuple[str, ...], outputs: int, params: Any, x1: Any, x: Any
+) -> dict[str, Float[Array, "o n1 o"]]:
+    def column(v: Float[Array, "o"]) -> dict[str, Float[Array, "n1 o"]]:
+        direction = pull_back_outputs(model, params, x[None], v[None], names)
+        return {
+            name: push_forward_outputs(model, params, x1, {name: direction[name]}) for name in names
+        }
+
+    return jax.lax.map(column, jnp.eye(outputs, dtype=x.dtype))
