@@ -1,0 +1,174 @@
+"""AR(L) windows with fixed positional channels: the long-memory task of arda2026, Sec. 6."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.signal import lfilter
+
+from ..core import (
+    Array,
+    BadArgument,
+    check_choice,
+    check_count,
+    check_positive,
+    check_samples,
+    normal,
+    stream,
+)
+from ._base import Dataset, Measurement, data_models, token_norms
+from ._gaussian import clip_to_ball
+
+STANDARDISATIONS = ("train", "train+val", "none")
+WINDOWS = ("disjoint", "overlapping")
+SPLITS = ("separate", "random")
+_BURN_IN = 800
+
+
+def positional_channels(T: int, pairs: int) -> Float[Array, "T channels"]:
+    """sin(w_k t) for k = 0..pairs-1, then cos(w_k t), with w_k = 2 pi / (32 2^k), t = 0..T-1."""
+    frequencies = 2 * math.pi / (32 * 2.0 ** np.arange(pairs))
+    angles = np.arange(T)[:, None] * frequencies
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
+@dataclass(frozen=True)
+class ARWindows:
+    """x_t = alpha x_{t-L} + eps_t, label y = x_{T+1} of a window of T tokens [arda2026, Sec. 6].
+
+    A token is (x_t, positional channels), d = 1 + 2 pairs. With T = L + 1 (T=0 stands for it) the
+    token that tells about y is the window's second one. The best mean squared error of
+    standardised labels is 1 - alpha^2.
+
+    normalise_tokens: clip each token to the unit ball, as the theory asks; the released code does
+    not. standardise_labels: with the mean and deviation of the training labels, of training and
+    validation together (released code), or not at all. windows: cut from one series without
+    overlap, or at every step (released code). split: validation windows from a separate series, or
+    a random choice among all windows of one series (released code; with overlapping windows this
+    leaks, and training data then differ from `sample`).
+    """
+
+    L: int = 4
+    T: int = 0
+    alpha: float = 0.9
+    noise_variance: float = 0.1
+    pairs: int = 8
+    normalise_tokens: bool = True
+    standardise_labels: str = "train"
+    windows: str = "disjoint"
+    split: str = "separate"
+    name: ClassVar[str] = "ar"
+    assumption: ClassVar[str] = (
+        "arda2026, Sec. 3.1: every token lies in the unit ball (true with normalise_tokens)"
+    )
+
+    def __post_init__(self) -> None:
+        check_count("L", self.L)
+        check_count("T", self.T, least=0)
+        if self.T == 0:
+            object.__setattr__(self, "T", self.L + 1)
+        if self.T < self.L:
+            raise BadArgument(
+                "T", self.T, "is below L: the window misses x_{T+1-L}", fix=f"use T={self.L + 1}"
+            )
+        if not -1 < self.alpha < 1:
+            raise BadArgument(
+                "alpha", self.alpha, "must lie in (-1, 1): the series explodes", fix="use 0.9"
+            )
+        check_positive("noise_variance", self.noise_variance)
+        check_count("pairs", self.pairs, least=0)
+        check_choice("standardise_labels", self.standardise_labels, STANDARDISATIONS)
+        check_choice("windows", self.windows, WINDOWS)
+        check_choice("split", self.split, SPLITS)
+
+    @property
+    def d(self) -> int:
+        """Features per token."""
+        return 1 + 2 * self.pairs
+
+    @property
+    def informative(self) -> int:
+        """Index of the token that holds x_{T+1-L}, counted from zero."""
+        return self.T - self.L
+
+    def series(self, length: int, seed: int, part: str = "train") -> Float[Array, "length"]:
+        """The series after its burn-in, started from N(0, 1)."""
+        check_count("length", length)
+        rows = 1 + -(-(length + _BURN_IN) // self.L)
+        drive = normal(stream(seed, "series", part), (rows, self.L))
+        drive = np.concatenate([drive[:1], math.sqrt(self.noise_variance) * drive[1:]])
+        # Entries L apart form one AR(1) chain, so each column is a chain of its own.
+        whole = lfilter([1.0], [1.0, -self.alpha], drive, axis=0).ravel()
+        start = self.L + _BURN_IN
+        return whole[start : start + length]
+
+    def sample(self, n: int, seed: int) -> Dataset:
+        """n windows of one series."""
+        x, y = self._raw(n, seed, "train")
+        return self._finished(x, y, *self._statistics(y))
+
+    def sample_split(self, n: int, n_val: int, seed: int) -> tuple[Dataset, Dataset]:
+        """Training and validation windows; see `split` for what they share."""
+        check_count("n", n)
+        check_count("n_val", n_val)
+        if self.split == "separate":
+            (x, y), (x_val, y_val) = self._raw(n, seed, "train"), self._raw(n_val, seed, "val")
+        else:
+            x_all, y_all = self._raw(n + n_val, seed, "train")
+            order = np.asarray(jax.random.permutation(stream(seed, "series", "split"), n + n_val))
+            x, x_val = np.split(x_all[order], [n])
+            y, y_val = np.split(y_all[order], [n])
+        pooled = np.concatenate([y, y_val]) if self.standardise_labels == "train+val" else y
+        mean, deviation = self._statistics(pooled)
+        train = self._finished(x, y, mean, deviation)
+        return train, self._finished(x_val, y_val, mean, deviation)
+
+    def measure(self, dataset: Dataset) -> dict[str, Measurement]:
+        """Token norms against 1; labels; how the informative token and the label go together."""
+        check_samples(*dataset)
+        x, y = dataset
+        told = x[:, self.informative, 0]
+        related = float(np.corrcoef(told, y)[0, 1]) if np.std(told) * np.std(y) > 0 else 0.0
+        return {
+            "token_norm": token_norms(x, 1.0),
+            "label_mean": Measurement.observed(np.mean(y), "mean label"),
+            "label_sd": Measurement.observed(np.std(y), "standard deviation of the labels"),
+            "lag_correlation": Measurement.observed(
+                related, "correlation of the label with the informative token; alpha in the limit"
+            ),
+        }
+
+    def _raw(self, n: int, seed: int, part: str) -> tuple[Float[Array, "n T"], Float[Array, "n"]]:
+        check_count("n", n)
+        stride = self.T + 1 if self.windows == "disjoint" else 1
+        values = self.series((n - 1) * stride + self.T + 1, seed, part)
+        cut = np.lib.stride_tricks.sliding_window_view(values, self.T + 1)[::stride]
+        return cut[:, : self.T], cut[:, self.T]
+
+    def _statistics(self, y: Float[Array, "n"]) -> tuple[float, float]:
+        if self.standardise_labels == "none":
+            return 0.0, 1.0
+        if len(y) < 2:
+            raise BadArgument(
+                "n",
+                len(y),
+                "is too small to standardise labels",
+                fix='use n >= 2 or standardise_labels="none"',
+            )
+        return float(np.mean(y)), float(np.std(y))
+
+    def _finished(
+        self, values: Float[Array, "n T"], y: Float[Array, "n"], mean: float, deviation: float
+    ) -> Dataset:
+        positions = positional_channels(self.T, self.pairs)
+        spread = np.broadcast_to(positions, (len(y), *positions.shape))
+        x = np.concatenate([values[:, :, None], spread], axis=2)
+        return Dataset(clip_to_ball(x) if self.normalise_tokens else x, (y - mean) / deviation)
+
+
+data_models.register("ar", ARWindows)
