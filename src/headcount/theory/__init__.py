@@ -1,1 +1,34 @@
+"""Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
+from ._certificate import Certificate as Certificate
+from ._certificate import certify as certify
+from ._certificate import certify_frequency as certify_frequency
+from ._certificate import read_certificate as read_certificate
+from ._certificate import shipped_certificates as shipped_certificates
+from ._claim import Bound as Bound
+from ._claim import Check as Check
+from ._claim import Claim as Claim
+from ._claim import Family as Family
+from ._claim import Hypothesis as Hypothesis
+from ._claim import Kind as Kind
+from ._claim import Sides as Sides
+from ._claim import Variant as Variant
+from ._falsify import BUDGETS as BUDGETS
+from ._falsify import Budget as Budget
+from ._falsify import Falsification as Falsification
+from ._falsify import falsify as falsify
+from ._frequency import Experiment as Experiment
+from ._frequency import Frequency as Frequency
+from ._frequency import clopper_pearson as clopper_pearson
+from ._frequency import frequency_of as frequency_of
+from ._recheck import Recheck as Recheck
+from ._recheck import recheck as recheck
+from ._registry import claims as claims
+from ._rounding import round_down as round_down
+from ._rounding import round_up as round_up
+from ._setting import Setting as Setting
+from ._setting import activation_named as activation_named
+from ._verdict import Outcome as Outcome
+from ._verdict import Verdict as Verdict
+from ._verdict import judge as judge
+from ._verdict import judge_frequency as judge_frequency

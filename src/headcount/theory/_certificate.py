@@ -1,0 +1,180 @@
+"""Certificates: a counterexample as a small self-contained JSON file.
+
+Arrays are written as decimal strings that read back to the same float64. An "instance"
+certificate holds one instance; a "frequency" certificate holds a case, a seed and counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core import BadArgument
+from ._claim import Check, Claim, Instance, Kind
+from ._frequency import frequency_of
+from ._pytree import arrays_of
+from ._verdict import judge
+
+FORMAT = "headcount-certificate"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A counterexample to one variant of one claim."""
+
+    claim: str
+    variant: str
+    kind: str
+    claimed: Mapping[str, float]
+    instance: Mapping[str, Any] = field(default_factory=dict)
+    hypotheses: tuple[Check, ...] = ()
+    case: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The file's content."""
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "claim": self.claim,
+            "variant": self.variant,
+            "kind": self.kind,
+            "note": self.note,
+            "claimed": {key: repr(float(value)) for key, value in self.claimed.items()},
+        }
+        if self.kind == "instance":
+            content["instance"] = {name: _encode(value) for name, value in self.instance.items()}
+            content["hypotheses"] = [check.to_json() for check in self.hypotheses]
+        else:
+            content["case"] = dict(self.case)
+        return content
+
+    def write(self, path: Path) -> Path:
+        """Write the file; a half-written file never bears the name."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(path.name + ".part")
+        draft.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+        draft.replace(path)
+        return path
+
+    @property
+    def file_name(self) -> str:
+        """arda2026-lemma-5-printed.json and the like."""
+        return f"{self.claim.replace('/', '-')}-{self.variant}.json"
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, (str, int)):
+        return value
+    array = np.asarray(value, dtype=np.float64)
+    return {"shape": list(array.shape), "values": [repr(float(v)) for v in array.ravel()]}
+
+
+def _decode(name: str, value: Any) -> Any:
+    if isinstance(value, (str, int)):
+        return value
+    try:
+        array = np.array([float(v) for v in value["values"]], dtype=np.float64)
+        return array.reshape(value["shape"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadArgument("file", name, f"is not an array: {error}", fix="write it again") from error
+
+
+def read_certificate(path: Path) -> Certificate:
+    """Read and check the form of a certificate file."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BadArgument("file", str(path), f"cannot be read: {error}", fix="give a file") from error
+    return certificate_from_json(content, str(path))
+
+
+def certificate_from_json(content: Any, source: str = "certificate") -> Certificate:
+    """A certificate from its parsed JSON."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise BadArgument(
+            "file", source, "is not a Headcount certificate", fix="use what falsify wrote"
+        )
+    if content.get("version") != VERSION:
+        raise BadArgument(
+            "file", source, f"has version {content.get('version')}", fix=f"need {VERSION}"
+        )
+    try:
+        kind = content["kind"]
+        checks = tuple(
+            Check(h["name"], float(h["value"]), float(h["threshold"]))
+            for h in content.get("hypotheses", [])
+        )
+        return Certificate(
+            claim=content["claim"],
+            variant=content["variant"],
+            kind=kind,
+            claimed={key: float(value) for key, value in content["claimed"].items()},
+            instance={name: _decode(name, v) for name, v in content.get("instance", {}).items()},
+            hypotheses=checks,
+            case=content.get("case", {}),
+            note=content.get("note", ""),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, BadArgument):
+            raise
+        raise BadArgument("file", source, f"lacks or garbles {error}", fix="write it again") from error
+
+
+def certify(claim: Claim, instance: Instance, variant: str, note: str = "") -> Certificate:
+    """The certificate of one instance; the numbers are those of the fast path."""
+    verdict = judge(claim, instance, variant)
+    return Certificate(
+        claim=claim.id,
+        variant=variant,
+        kind="instance",
+        claimed={"lhs": verdict.lhs, "rhs": verdict.rhs, "ratio": verdict.ratio},
+        instance=arrays_of(instance),
+        hypotheses=verdict.hypotheses,
+        note=note or _reading(claim.kind),
+    )
+
+
+def certify_frequency(
+    claim: Claim,
+    case: Mapping[str, Any],
+    variant: str,
+    *,
+    repetitions: int,
+    seed: int = 0,
+    note: str = "",
+) -> Certificate:
+    """The certificate of a frequency, counted by the slow path so that a recheck is exact."""
+    if claim.experiment is None:
+        raise BadArgument("claim", claim.id, "is not tested by frequency", fix="use certify")
+    count = claim.experiment.exceeds_naively(case, variant, seed, repetitions)
+    result = frequency_of(count, repetitions, claim.experiment.delta(case))
+    claimed = {
+        "exceedances": count,
+        "repetitions": repetitions,
+        "seed": seed,
+        "delta": result.delta,
+        "low": result.interval.low,
+        "ratio": result.rate / result.delta,
+    }
+    return Certificate(claim.id, variant, "frequency", claimed, case=case, note=note)
+
+
+def _reading(kind: Kind) -> str:
+    if kind is Kind.IDENTITY:
+        return "the two sides of the identity differ on this instance"
+    return "the left side exceeds the right side on this instance"
+
+
+def shipped_certificates() -> list[Path]:
+    """The certificates inside the package: the known counterexamples of the ledgers."""
+    folder = resources.files("headcount.theory") / "certificates"
+    with resources.as_file(folder) as directory:
+        return sorted(Path(directory).glob("*.json"))

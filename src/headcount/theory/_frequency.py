@@ -1,0 +1,82 @@
+"""High-probability claims are tested by frequency over seeds, with a binomial interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from jaxtyping import PRNGKeyArray
+from scipy import stats
+
+from ..core import check_count, check_fraction
+
+
+class Interval(NamedTuple):
+    """A two-sided confidence interval."""
+
+    low: float
+    high: float
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float = 0.999) -> Interval:
+    """The exact binomial interval of a probability from `successes` out of `trials`.
+
+    low solves P(Bin(N, p) >= k) = (1-confidence)/2, high solves P(Bin(N, p) <= k) = the same.
+    """
+    check_count("trials", trials)
+    check_count("successes", successes, least=0)
+    check_fraction("confidence", confidence)
+    half = (1 - confidence) / 2
+    low = 0.0 if successes == 0 else float(stats.beta.ppf(half, successes, trials - successes + 1))
+    high = (
+        1.0
+        if successes == trials
+        else float(stats.beta.ppf(1 - half, successes + 1, trials - successes))
+    )
+    return Interval(low, high)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """How the randomness of a high-probability claim is drawn and counted.
+
+    A case is a dictionary of numbers and names. `draw(case, key)` is one random instance;
+    `exceeds_naively(case, variant, seed, repetitions)` counts exceedances by an independent
+    NumPy path with its own random numbers; `delta(case)` is the probability that is allowed.
+    """
+
+    cases: tuple[Mapping[str, Any], ...]
+    draw: Callable[[Mapping[str, Any], PRNGKeyArray], Any]
+    delta: Callable[[Mapping[str, Any]], float]
+    exceeds_naively: Callable[[Mapping[str, Any], str, int, int], int]
+
+
+class Frequency(NamedTuple):
+    """How often a high-probability inequality failed, against what it allows."""
+
+    exceedances: int
+    repetitions: int
+    delta: float
+    interval: Interval
+
+    @property
+    def rate(self) -> float:
+        """The observed frequency of failure."""
+        return self.exceedances / self.repetitions
+
+    @property
+    def outcome(self) -> str:
+        """violated when the interval lies above delta, holds when below, else inconclusive."""
+        if self.interval.low > self.delta:
+            return "violated"
+        return "holds" if self.interval.high <= self.delta else "inconclusive"
+
+
+def frequency_of(
+    exceedances: int, repetitions: int, delta: float, confidence: float = 0.999
+) -> Frequency:
+    """The frequency with its exact binomial interval."""
+    check_fraction("delta", delta)
+    interval = clopper_pearson(exceedances, repetitions, confidence)
+    return Frequency(exceedances, repetitions, delta, interval)

@@ -1,0 +1,178 @@
+"""Slow, independent arithmetic for rechecking: plain loops over plain numbers.
+
+Written once for two kinds of number: Python floats (`FLOATS`) and mpmath at 50 digits
+(`precise()`). Nothing here touches JAX or the code that a certificate was found with.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+
+from ..core import BadArgument
+
+Number = Any
+Vector = Sequence[Number]
+Matrix = Sequence[Sequence[Number]]
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """The elementary functions of one kind of number."""
+
+    number: Callable[[Any], Number]
+    exp: Callable[[Number], Number]
+    log: Callable[[Number], Number]
+    sqrt: Callable[[Number], Number]
+    tanh: Callable[[Number], Number]
+    sin: Callable[[Number], Number]
+    cos: Callable[[Number], Number]
+    atan: Callable[[Number], Number]
+    erf: Callable[[Number], Number]
+    pi: Number
+    e: Number
+
+
+FLOATS = Arithmetic(
+    number=float,
+    exp=math.exp,
+    log=math.log,
+    sqrt=math.sqrt,
+    tanh=math.tanh,
+    sin=math.sin,
+    cos=math.cos,
+    atan=math.atan,
+    erf=math.erf,
+    pi=math.pi,
+    e=math.e,
+)
+
+
+def precise(digits: int = 50) -> Arithmetic:
+    """mpmath at `digits` digits, in a context of its own."""
+    context = mpmath.mp.clone()
+    context.dps = digits
+    return Arithmetic(
+        number=context.mpf,
+        exp=context.exp,
+        log=context.log,
+        sqrt=context.sqrt,
+        tanh=context.tanh,
+        sin=context.sin,
+        cos=context.cos,
+        atan=context.atan,
+        erf=context.erf,
+        pi=context.pi,
+        e=context.e,
+    )
+
+
+def dot(x: Vector, y: Vector) -> Number:
+    """sum_k x_k y_k."""
+    total = x[0] * y[0]
+    for a, b in zip(x[1:], y[1:], strict=True):
+        total = total + a * b
+    return total
+
+
+def norm(num: Arithmetic, x: Vector) -> Number:
+    """The Euclidean norm."""
+    return num.sqrt(dot(x, x))
+
+
+def flat(matrix: Matrix) -> list[Number]:
+    """The entries of a matrix, row by row."""
+    return [entry for row in matrix for entry in row]
+
+
+def times(matrix: Matrix, x: Vector) -> list[Number]:
+    """Matrix times vector."""
+    return [dot(row, x) for row in matrix]
+
+
+def softmax(num: Arithmetic, z: Vector) -> list[Number]:
+    """exp(z_t) / sum_s exp(z_s), shifted by the largest entry."""
+    top = max(z)
+    weights = [num.exp(value - top) for value in z]
+    total = sum(weights[1:], weights[0])
+    return [weight / total for weight in weights]
+
+
+@dataclass(frozen=True)
+class NaiveActivation:
+    """sigma, sigma', sigma'' and their bounds, for one kind of number."""
+
+    value: Callable[[Number], Number]
+    slope: Callable[[Number], Number]
+    curvature: Callable[[Number], Number]
+    bounds: tuple[Number, Number, Number]
+
+
+_SCALED = re.compile(r"^([^*]+)\*([a-z-]+)\(([^*]+)\*x\)$")
+
+
+def activation(num: Arithmetic, name: str) -> NaiveActivation:
+    """The activation of this name, from its own formulas; "A*name(k*x)" is scaled."""
+    match = _SCALED.match(name)
+    if match is not None:
+        A, k = num.number(match[1]), num.number(match[3])
+        base = activation(num, match[2])
+        s0, s1, s2 = base.bounds
+        return NaiveActivation(
+            lambda x: A * base.value(k * x),
+            lambda x: A * k * base.slope(k * x),
+            lambda x: A * k * k * base.curvature(k * x),
+            (A * s0, A * k * s1, A * k * k * s2),
+        )
+    table = _table(num)
+    if name not in table:
+        raise BadArgument("activation", name, "has no slow twin", fix=f"use {', '.join(table)}")
+    return table[name]
+
+
+def _table(num: Arithmetic) -> dict[str, NaiveActivation]:
+    one, two, three = num.number(1), num.number(2), num.number(3)
+    root3 = num.sqrt(three)
+    normal = num.sqrt(two / num.pi)
+
+    def sech2(x: Number) -> Number:
+        return one - num.tanh(x) ** 2
+
+    def half_sech2(x: Number) -> Number:
+        return sech2(x / two) / two
+
+    return {
+        "tanh": NaiveActivation(
+            num.tanh, sech2, lambda x: -two * num.tanh(x) * sech2(x), (one, one, 4 / (3 * root3))
+        ),
+        "centred-logistic": NaiveActivation(
+            lambda x: num.tanh(x / two),
+            half_sech2,
+            lambda x: -num.tanh(x / two) * half_sech2(x),
+            (one, one / 2, 1 / (3 * root3)),
+        ),
+        "sin": NaiveActivation(num.sin, num.cos, lambda x: -num.sin(x), (one, one, one)),
+        "erf": NaiveActivation(
+            num.erf,
+            lambda x: two / num.sqrt(num.pi) * num.exp(-x * x),
+            lambda x: -4 * x / num.sqrt(num.pi) * num.exp(-x * x),
+            (one, two / num.sqrt(num.pi), num.sqrt(8 / (num.pi * num.e))),
+        ),
+        "erf-normal": NaiveActivation(
+            lambda x: num.erf(x / num.sqrt(two)),
+            lambda x: normal * num.exp(-x * x / 2),
+            lambda x: -normal * x * num.exp(-x * x / 2),
+            (one, normal, num.sqrt(two / (num.pi * num.e))),
+        ),
+        "arctan": NaiveActivation(
+            num.atan,
+            lambda x: one / (one + x * x),
+            lambda x: -two * x / (one + x * x) ** 2,
+            (num.pi / 2, one, 3 * root3 / 8),
+        ),
+    }
