@@ -20,7 +20,7 @@ from ._types import Array
 Scalar = Float[Array, "*shape"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Activation:
     """A smooth bounded activation: value, first two derivatives, and their sup norms."""
 
@@ -31,6 +31,9 @@ class Activation:
     sigma0: float
     sigma1: float
     sigma2: float
+
+    def __repr__(self) -> str:
+        return f"Activation({self.name!r})"
 
     def __call__(self, s: Scalar) -> Scalar:
         """sigma(s)."""

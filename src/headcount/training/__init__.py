@@ -17,6 +17,11 @@ from ._projections import NoProjection as NoProjection
 from ._projections import Projection as Projection
 from ._projections import omega as omega
 from ._projections import omega_indrnn as omega_indrnn
+from ._recorders import AttentionMass as AttentionMass
+from ._recorders import Recorder as Recorder
+from ._recorders import Snapshot as Snapshot
+from ._recorders import attention_rows as attention_rows
+from ._recorders import recorders as recorders
 from ._rules import UpdateRule as UpdateRule
 from ._rules import adam as adam
 from ._rules import from_optax as from_optax
@@ -26,3 +31,7 @@ from ._rules import optimisers as optimisers
 from ._rules import projgd as projgd
 from ._rules import projsgd as projsgd
 from ._rules import sgd as sgd
+from ._run import Run as Run
+from ._train import Checkpoint as Checkpoint
+from ._train import stack_seeds as stack_seeds
+from ._train import train as train

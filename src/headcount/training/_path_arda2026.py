@@ -141,7 +141,9 @@ def _chunk_gradient(
     r = weight * loss.slope(f, y) / math.sqrt(m)
     weighted = e * (r[:, None] * c * model.activation.derivative(s) / total)[:, None, :]
     grad_U = x.reshape(b * T, d).T @ weighted.reshape(b * T, m)
-    left = jnp.einsum("bdt,btm->bdm", jnp.swapaxes(x, 1, 2), weighted * (v - s[:, None, :]))
+    # The barrier keeps XLA from folding the transpose into a dot that runs at half the speed.
+    xt = jax.lax.optimization_barrier(jnp.swapaxes(x, 1, 2))
+    left = jnp.einsum("bdt,btm->bdm", xt, weighted * (v - s[:, None, :]))
     grad_W = (q.T @ left.reshape(b, d * m)).reshape(d, d, m)
     return jnp.sum(weight * loss.pointwise(f, y)), (r @ h, grad_U, grad_W)
 

@@ -1,7 +1,8 @@
 """Gradient paths: how one model's loss and gradient are computed over a whole data set.
 
-The one place that batches and chunks. A path prepares the data once, then maps parameters to (loss, gradient). Fast paths are registered by model type; every
-other model takes the generic chunked path. `naive_path` is the slow twin of all of them.
+The one place that batches and chunks. A path prepares the data once, then maps parameters to
+(loss, gradient). Fast paths are registered by model type; every other model takes the generic
+chunked path. `naive_path` is the slow twin of all of them.
 """
 
 from __future__ import annotations

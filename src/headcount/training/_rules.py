@@ -16,12 +16,12 @@ from ._projections import NoProjection, Projection
 class UpdateRule:
     """theta <- Proj(theta + update(grad L_B(theta))), B all samples or a random batch.
 
-    `settings` is what a record shows; it is filled by the constructors below from the values that
-    they use.
+    `settings` is what a record shows. The constructors below fill it from the values that they
+    use, so that rules with equal name and settings are equal and share compiled programs.
     """
 
     name: str
-    transform: optax.GradientTransformation
+    transform: optax.GradientTransformation = field(compare=False)
     projection: Projection = field(default_factory=NoProjection)
     batch_size: int | None = None
     settings: tuple[tuple[str, Any], ...] = ()
@@ -80,7 +80,13 @@ def from_optax(
     name: str = "optax",
 ) -> UpdateRule:
     """Any optax transformation, with an explicit projection if one is wanted."""
-    return _plain(name, transform, projection, batch_size)
+    return UpdateRule(
+        name=name,
+        transform=transform,
+        projection=NoProjection() if projection is None else projection,
+        batch_size=batch_size,
+        settings=(("transform", transform),),
+    )
 
 
 optimisers: Registry[Callable[..., UpdateRule]] = Registry("optimiser")

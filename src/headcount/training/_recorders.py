@@ -1,0 +1,201 @@
+"""Recorders: what a run writes down every k steps, chosen by the user.
+
+A recorder maps a `Snapshot` to named arrays. It is compiled with the others into one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Bool, Float
+
+from ..core import (
+    Array,
+    BadArgument,
+    Loss,
+    Registry,
+    check_shape,
+    pooled_attention,
+    self_attention,
+    total,
+)
+from ..core._tree import blocks, norm, subtract
+from ..models import PooledAttention
+from ._paths import Chunks, GradientPath, Samples, into_chunks, map_over_chunks, sum_over_chunks
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a recorder sees at one step of one seed."""
+
+    model: Any
+    loss: Loss
+    path: GradientPath
+    params: Any
+    start: Any
+    x: Float[Array, "n T d"]
+    y: Float[Array, "n"]
+    validation: tuple[Float[Array, "nv T d"], Float[Array, "nv"]] | None
+    chunk: int
+
+    def outputs(self) -> Float[Array, "n"]:
+        """f(x_j) on the training samples."""
+        return self.path.outputs(self.params, self.path.prepare(self.x, self.y))
+
+    def chunks(self) -> Chunks:
+        """The training samples in chunks."""
+        return into_chunks(self.x, self.y, self.loss, self.chunk)
+
+
+Recorder = Callable[[Snapshot], dict[str, Array]]
+recorders: Registry[Recorder] = Registry("recorder")
+
+
+def _register(name: str) -> Callable[[Recorder], Recorder]:
+    return lambda recorder: recorders.register(name, recorder)
+
+
+@_register("loss")
+def training_loss(now: Snapshot) -> dict[str, Array]:
+    """The loss on all training samples (the trace of a mini-batch run holds batch losses)."""
+    return {"loss": total(now.loss, now.outputs(), now.y)}
+
+
+@_register("validation")
+def validation_loss(now: Snapshot) -> dict[str, Array]:
+    """The loss on the validation samples."""
+    if now.validation is None:
+        raise BadArgument(
+            "validation", None, "is needed by the recorder 'validation'", fix="give it"
+        )
+    x, y = now.validation
+    f = now.path.outputs(now.params, now.path.prepare(x, y))
+    return {"validation_loss": total(now.loss, f, y)}
+
+
+@_register("distance")
+def parameter_distance(now: Snapshot) -> dict[str, Array]:
+    """||theta_b - theta_b(0)|| for every block b, and over all blocks."""
+    moved = subtract(now.params, now.start)
+    by_block = {f"distance_{b}": norm(leaf) for b, leaf in blocks(moved).items()}
+    return {**by_block, "distance": norm(moved)}
+
+
+@_register("gradient")
+def gradient_norm(now: Snapshot) -> dict[str, Array]:
+    """The norm of the loss gradient for every block, and over all blocks."""
+    _, grad = now.path.loss_and_gradient(now.params, now.path.prepare(now.x, now.y))
+    by_block = {f"gradient_{b}": norm(leaf) for b, leaf in blocks(grad).items()}
+    return {**by_block, "gradient": norm(grad)}
+
+
+@_register("jacobian")
+def jacobian_norms(now: Snapshot) -> dict[str, Array]:
+    """Three readings of "the Jacobian norm", for every block b.
+
+    of_mean: ||(1/n) sum_j grad_b f(x_j)||, where samples may cancel [arda2026, App. B];
+    mean, max: over samples of ||grad_b f(x_j)||.
+    """
+    gradient = jax.vmap(jax.grad(now.model), in_axes=(None, 0))
+    n = now.x.shape[0]
+
+    def one_chunk(samples: Samples) -> dict[str, tuple[Array, Array]]:
+        fresh = samples.weight > 0
+        return {
+            b: (jnp.tensordot(fresh.astype(samples.x.dtype), g, axes=1), fresh * _sample_norms(g))
+            for b, g in blocks(gradient(now.params, samples.x)).items()
+        }
+
+    def summed(samples: Samples) -> dict[str, Array]:
+        return {b: pair[0] for b, pair in one_chunk(samples).items()}
+
+    def norms(samples: Samples) -> dict[str, Array]:
+        return {b: pair[1] for b, pair in one_chunk(samples).items()}
+
+    sums = sum_over_chunks(summed, now.chunks())
+    each = map_over_chunks(norms, now.chunks())
+    result = {}
+    for b in sums:
+        result[f"jacobian_of_mean_{b}"] = jnp.linalg.norm(jnp.ravel(sums[b])) / n
+        result[f"jacobian_mean_{b}"] = jnp.mean(each[b])
+        result[f"jacobian_max_{b}"] = jnp.max(each[b])
+    return result
+
+
+def _sample_norms(g: Float[Array, "b ..."]) -> Float[Array, "b"]:
+    return jnp.sqrt(jnp.sum(g.reshape(g.shape[0], -1) ** 2, axis=1))
+
+
+@_register("margin")
+def margins(now: Snapshot) -> dict[str, Array]:
+    """min_j y_j f(x_j), and divided by ||U|| where the model has a block U [deora2024, App. G]."""
+    smallest = jnp.min(now.y * now.outputs())
+    result = {"margin": smallest}
+    if "U" in (parts := blocks(now.params)):
+        length = _weighted_norm(now.model, parts["U"])
+        result["normalised_margin"] = smallest / jnp.where(length > 0, length, jnp.nan)
+    return result
+
+
+def _weighted_norm(model: Any, U: Float[Array, "H ..."]) -> Float[Array, ""]:
+    """||U|| over all heads; a group of k equal heads counts k times."""
+    squares = jnp.sum(U.reshape(U.shape[0], -1) ** 2, axis=1)
+    counts = getattr(model, "multiplicities", None)
+    weights = jnp.ones_like(squares) if counts is None else jnp.asarray(counts, squares.dtype)
+    return jnp.sqrt(weights @ squares)
+
+
+@_register("outputs")
+def sample_outputs(now: Snapshot) -> dict[str, Array]:
+    """f(x_j) for every training sample."""
+    return {"outputs": now.outputs()}
+
+
+@_register("linearised")
+def linearised_outputs(now: Snapshot) -> dict[str, Array]:
+    """f_lin(x_j) = f(x_j; start) + <grad f(x_j; start), params - start>, and max_j |f - f_lin|.
+
+    [arda2026, Def. 3]
+    """
+    moved = subtract(now.params, now.start)
+
+    def one_sample(x: Float[Array, "T d"]) -> Float[Array, ""]:
+        value, change = jax.jvp(lambda p: now.model(p, x), (now.start,), (moved,))
+        return value + change
+
+    f_lin = map_over_chunks(lambda s: jax.vmap(one_sample)(s.x), now.chunks())
+    gap = jnp.abs(now.outputs() - f_lin)
+    return {"linearised_outputs": f_lin, "linearisation_error": jnp.max(gap)}
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMass:
+    """Mean attention on chosen tokens: over samples, heads and query rows [deora2024, App. G].
+
+    `relevant` marks the tokens of every training sample, (n, T).
+    """
+
+    relevant: Bool[Array, "n T"]
+
+    def __call__(self, now: Snapshot) -> dict[str, Array]:
+        """The mean mass on the relevant tokens."""
+        check_shape("relevant", self.relevant, tuple(now.x.shape[:2]))
+        weights = jax.vmap(attention_rows(now.model), in_axes=(None, 0))(now.params, now.x)
+        mask = jnp.asarray(self.relevant)[:, None, None, :]
+        return {"attention_mass": jnp.mean(jnp.sum(jnp.where(mask, weights, 0), axis=-1))}
+
+
+def attention_rows(model: Any) -> Callable[[Any, Array], Float[Array, "heads rows T"]]:
+    """The attention weights of a model on one sample, heads first, one row per query."""
+    if isinstance(model, PooledAttention):
+        over_heads = jax.vmap(pooled_attention, in_axes=(None, 0, None))
+        return lambda params, x: over_heads(x, params.W, model.query(x))[:, None, :]
+    if hasattr(model, "readout"):
+        return lambda params, x: jax.vmap(self_attention, in_axes=(None, 0))(x, params.W)
+    if hasattr(model, "logits_matrix"):
+        return lambda params, x: self_attention(x, model.logits_matrix(params))[None]
+    raise BadArgument("model", type(model).__name__, "has no attention", fix="use another recorder")

@@ -1,0 +1,97 @@
+"""The result of training: frozen, self-describing, saved as one netCDF file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
+
+from ..core import Array
+from ..core._tree import blocks
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run of one or more seeds. Every array has the seeds as its first axis."""
+
+    settings: dict[str, Any]
+    """Plain values that describe the run, derived from the objects that ran."""
+    seeds: tuple[int, ...]
+    loss: Float[Array, "seeds steps"]
+    """L before step s = 0..tau-1; for mini-batches the loss of the batch; NaN after divergence."""
+    final_loss: Float[Array, "seeds"]
+    """L on all samples after the last step."""
+    recorded_steps: Int[Array, "records"]
+    records: dict[str, Float[Array, "seeds records ..."]]
+    params: Any
+    average: Any
+    best: Any
+    start: Any
+    diverged_at: Int[Array, "seeds"]
+    """The step whose loss was not finite, or -1."""
+    seconds: float
+
+    @property
+    def min_loss(self) -> Float[Array, "seeds"]:
+        """min over s < tau of the loss trace; NaN for a seed with no finite loss."""
+        shown = np.where(np.isfinite(self.loss), self.loss, np.inf)
+        smallest = shown.min(axis=1)
+        return np.where(np.isfinite(smallest), smallest, np.nan)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """ "completed" or "diverged at step k", per seed."""
+        return tuple(
+            "completed" if step < 0 else f"diverged at step {step}" for step in self.diverged_at
+        )
+
+    def to_xarray(self) -> xr.Dataset:
+        """The run as a data set with named dimensions."""
+        variables: dict[str, Any] = {
+            "loss_trace": (("seed", "step"), self.loss),
+            "final_loss": (("seed",), self.final_loss),
+            "min_loss": (("seed",), self.min_loss),
+            "diverged_at": (("seed",), self.diverged_at),
+        }
+        for name, values in self.records.items():
+            extra = tuple(f"{name}_axis{k}" for k in range(values.ndim - 2))
+            variables[name] = (("seed", "recorded_step", *extra), values)
+        for label, tree in self._parameter_sets().items():
+            for block, leaf in blocks(tree).items():
+                axes = tuple(f"{block}_axis{k}" for k in range(leaf.ndim - 1))
+                variables[f"{label}_{block}"] = (("seed", *axes), leaf)
+        coordinates = {"seed": list(self.seeds), "recorded_step": self.recorded_steps}
+        return xr.Dataset(variables, coordinates, attrs=_plain(self.settings))
+
+    def _parameter_sets(self) -> dict[str, Any]:
+        sets = {"start": self.start, "final": self.params}
+        if self.average is not None:
+            sets["average"] = self.average
+        if self.best is not None:
+            sets["best"] = self.best
+        return sets
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run to `path` (netCDF), complete or not at all."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            self.to_xarray().to_netcdf(partial, engine="h5netcdf")
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
+        return target
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Attributes that netCDF can hold."""
+    return {
+        k: v if isinstance(v, (int, float, str)) and not isinstance(v, bool) else str(v)
+        for k, v in settings.items()
+    }

@@ -1,0 +1,192 @@
+"""Training as a user calls it: check, compile once, advance, record, survive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..core import MEAN_SQUARED, Array, Loss, cast, precision, stream
+from ._loop import Loop, Problem, State
+from ._programs import programs
+from ._recorders import Recorder, recorders
+from ._rules import UpdateRule
+from ._run import Run
+from ._setup import Setup
+
+_ROOM = 1024
+"""Most steps in one call of the compiled program; it bounds the loss buffer, nothing else."""
+_SECONDS_PER_CALL = 0.5
+"""Aim for a call's duration: often enough for a smooth progress bar and a quick stop."""
+
+
+class Checkpoint(Protocol):
+    """Where a long run keeps what it has; `save` decides by itself whether it is time."""
+
+    def restore(self) -> Mapping[str, Array] | None:
+        """The arrays saved last, or None."""
+        ...
+
+    def save(self, arrays: Callable[[], Mapping[str, Array]]) -> None:
+        """Keep arrays(); called often, so the arrays are only made when asked for."""
+        ...
+
+
+Progress = Callable[[int, int, float], None]
+"""Called as progress(steps done, steps in all, current loss)."""
+
+
+def train(
+    model: Any,
+    params: Any,
+    x: Float[Array, "... n T d"],
+    y: Float[Array, "... n"],
+    *,
+    rule: UpdateRule,
+    steps: int,
+    loss: Loss = MEAN_SQUARED,
+    seeds: Sequence[int] | None = None,
+    validation: tuple[Array, Array] | None = None,
+    record: Sequence[str | Recorder] = (),
+    record_every: int | None = None,
+    keep: Sequence[str] = (),
+    dtype: str = "float32",
+    chunk: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Train `model` from `params` on (x, y), one seed or many in one compiled program.
+
+    For many seeds give `seeds` and parameters with the seeds as first axis (`stack_seeds`); x and
+    y may have that axis too, or be shared. `record` names recorders, run at step 0, every
+    `record_every` steps and at the end. `keep` may ask for the "average" and the "best" iterate.
+    A loss that is not finite stops its seed, is recorded, and leaves the other seeds alone.
+    """
+    setup = Setup(
+        model=model,
+        start=params if seeds is not None else stack_seeds([params]),
+        x=np.asarray(x),
+        y=np.asarray(y),
+        rule=rule,
+        steps=steps,
+        loss=loss,
+        seeds=tuple(seeds) if seeds is not None else (0,),
+        validation=validation,
+        recorders=tuple(recorders[r] if isinstance(r, str) else r for r in record),
+        every=steps if record_every is None else record_every,
+        keep=tuple(keep),
+        dtype=dtype,
+        chunk=chunk,
+    )
+    with precision(dtype):
+        return _Trainer(setup, checkpoint, progress).run()
+
+
+def stack_seeds(trees: Sequence[Any]) -> Any:
+    """Join the parameters (or data) of several seeds along a new first axis."""
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
+
+
+class _Trainer:
+    """Runs the compiled programs until all steps are done."""
+
+    def __init__(
+        self, setup: Setup, checkpoint: Checkpoint | None, progress: Progress | None
+    ) -> None:
+        self.setup, self.checkpoint, self.progress = setup, checkpoint, progress
+        loop = Loop(setup.model, setup.loss, setup.rule, setup.n, setup.T, setup.chunk, setup.keep)
+        self.programs = programs(loop, setup.recorders, _ROOM)
+        keys = np.stack([jax.random.key_data(stream(s, "batches")) for s in setup.seeds])
+        self.problem = Problem(
+            start=cast(setup.start, setup.dtype),
+            x=cast(setup.x, setup.dtype),
+            y=cast(setup.y, setup.dtype),
+            key=jnp.asarray(keys),
+        )
+        self.validation = cast(setup.validation, setup.dtype) if setup.validation else None
+
+    def run(self) -> Run:
+        """Advance from record point to record point."""
+        began = time.perf_counter()
+        steps, every = self.setup.steps, self.setup.every
+        state, done, trace, records = self._restore_or_start()
+        points = sorted({*range(0, steps, every), steps})
+        call = 1
+        while True:
+            if self.setup.recorders and done == points[len(records)]:
+                records.append(self._record(state))
+            if done >= steps:
+                break
+            target = min(p for p in points if p > done)
+            count = min(call, target - done, _ROOM)
+            tick = time.perf_counter()
+            state, part = self.programs.advance(self.problem, state, jnp.int32(count))
+            trace[:, done : done + count] = np.asarray(part)[:, :count]
+            spent = time.perf_counter() - tick
+            call = max(1, min(_ROOM, round(count * min(4.0, _SECONDS_PER_CALL / max(spent, 1e-6)))))
+            done += count
+            self._tell(done, trace)
+            if self.checkpoint is not None:
+                self.checkpoint.save(partial(self._pack, state, done, trace, records))
+        return self._result(state, trace, points, records, time.perf_counter() - began)
+
+    def _tell(self, done: int, trace: Array) -> None:
+        if self.progress is not None:
+            shown = trace[:, done - 1]
+            finite = shown[np.isfinite(shown)]
+            self.progress(done, self.setup.steps, float(finite.mean()) if finite.size else np.nan)
+
+    def _result(
+        self, state: State, trace: Array, points: list[int], records: list[Any], seconds: float
+    ) -> Run:
+        state = jax.device_get(state)
+        final = jax.device_get(self.programs.evaluate(self.problem, state.params))
+        stacked = {
+            name: np.stack([r[name] for r in records], axis=1) for name in (records or [{}])[0]
+        }
+        return Run(
+            settings=self.setup.describe(),
+            seeds=self.setup.seeds,
+            loss=trace,
+            final_loss=np.where(state.diverged_at < 0, final, np.nan),
+            recorded_steps=np.array(points if records else []),
+            records=stacked,
+            params=state.params,
+            average=state.average,
+            best=state.best,
+            start=jax.device_get(self.problem.start),
+            diverged_at=np.asarray(state.diverged_at),
+            seconds=seconds,
+        )
+
+    def _record(self, state: State) -> dict[str, Array]:
+        values = self.programs.snapshot(self.problem, state.params, self.validation)
+        return jax.device_get(values)
+
+    def _restore_or_start(self) -> tuple[State, int, Array, list[Any]]:
+        state = self.programs.start(self.problem.start)
+        trace = np.full((len(self.setup.seeds), self.setup.steps), np.nan, self.setup.dtype)
+        saved = self.checkpoint.restore() if self.checkpoint is not None else None
+        if saved is None:
+            return state, 0, trace, []
+        leaves, structure = jax.tree.flatten(state)
+        kept = [jnp.asarray(saved[f"state_{i}"]) for i in range(len(leaves))]
+        done = int(saved["done"])
+        trace[:, :done] = saved["trace"]
+        names = sorted(k.removeprefix("record_") for k in saved if k.startswith("record_"))
+        count = int(saved["records"])
+        records = [{name: saved[f"record_{name}"][i] for name in names} for i in range(count)]
+        return jax.tree.unflatten(structure, kept), done, trace, records
+
+    def _pack(self, state: State, done: int, trace: Array, records: list[Any]) -> dict[str, Array]:
+        arrays = {f"state_{i}": np.asarray(v) for i, v in enumerate(jax.tree.leaves(state))}
+        for name in (records or [{}])[0]:
+            arrays[f"record_{name}"] = np.stack([r[name] for r in records])
+        counts = {"done": np.asarray(done), "records": np.asarray(len(records))}
+        return {**arrays, **counts, "trace": trace[:, :done].copy()}
