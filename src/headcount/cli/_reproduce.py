@@ -1,0 +1,268 @@
+"""`headcount reproduce`: from a figure's name to its verdicts."""
+
+from __future__ import annotations
+
+import json as json_module
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..lab import Collection, Plan, Survey, Sweep
+
+Scale = Literal["smoke", "quick", "paper"]
+Options = Annotated[list[str] | None, Parameter(name="--option", negative=())]
+OUT = Path("headcount-results")
+
+NOT_CONFIRMED_CODE = 3
+INCOMPLETE_CODE = 1
+INTERRUPTED_CODE = 130
+
+
+def reproduce_command(
+    figure: str | None = None,
+    /,
+    *,
+    list_figures: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    scale: Scale = "quick",
+    seeds: str | None = None,
+    out: Path = OUT,
+    option: Options = None,
+    workers: int | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    dry_run: Annotated[bool, Parameter(negative=())] = False,
+    strict: Annotated[bool, Parameter(negative=())] = False,
+    retry_failed: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Reproduce a figure: run what is missing, collect, draw, and judge the paper's claims.
+
+    Exit code 0 when the run completed, whatever the verdicts; 1 when it could not (disk full, or
+    no trial gave numbers); 2 for bad input; 3 with --strict when a claim is not confirmed; 130
+    after Ctrl-C.
+
+    Parameters
+    ----------
+    figure
+        Name such as arda2026/fig1.
+    list_figures
+        List all figures and stop.
+    scale
+        smoke: seconds; quick: minutes on a laptop; paper: the paper's own sizes.
+    seeds
+        Seeds such as 0:10 or 0,3,5; default: the scale's own.
+    out
+        Results folder; what it already holds is not computed again.
+    option
+        A figure's named choice, as name=value; may be repeated.
+    workers
+        Worker processes, one thread each; default: one per core; 0: run in this process.
+    json
+        Print one JSON object on standard output, progress on standard error.
+    dry_run
+        Show the plan with estimated time and memory; compute nothing.
+    strict
+        Exit with code 3 unless every claim is confirmed.
+    retry_failed
+        Run failed and diverged trials again.
+    """
+    from ..core import BadArgument, check_count
+    from ..lab import Store, cost, known_figures, make_plan, parse_options, parse_seeds, survey
+    from ..report import figures_table, plan_table
+
+    console, notes = consoles(json)
+    if list_figures:
+        return _list(console, json, figures_table([f for _, f in known_figures().items()]))
+    if figure is None:
+        raise BadArgument("figure", None, "is missing", fix="see headcount reproduce --list")
+    if workers is not None:
+        check_count("workers", workers, least=0)
+    plan = make_plan(
+        figure,
+        scale,
+        None if seeds is None else parse_seeds(seeds),
+        parse_options(option or []),
+    )
+    if not dry_run:
+        return _run(plan, out, workers, retry_failed, json=json, strict=strict)
+    state = survey(plan, Store(out, notes.print))
+    count = _worker_count(workers)
+    if json:
+        lacking = [plan.unique[address] for address in state.of("missing")]
+        estimate = cost(lacking, count)
+        print_json(
+            {
+                **_summary(plan, _counts(plan, state), 0.0, None, []),
+                "plan": {
+                    **plan.describe(),
+                    "to_run": len(lacking),
+                    "workers": count,
+                    "estimated_seconds": estimate.seconds,
+                    "estimated_bytes": estimate.bytes,
+                },
+            }
+        )
+    else:
+        console.print(plan_table(plan, state, count))
+    return 0
+
+
+def consoles(json: bool) -> tuple[Console, Console]:
+    """Where results go and where notes go: with --json, standard output is for JSON alone."""
+    from rich.console import Console
+
+    notes = Console(stderr=True)
+    return (notes if json else Console()), notes
+
+
+def print_json(content: Any) -> None:
+    """One JSON text on standard output, without NaN."""
+    sys.stdout.write(json_module.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def finish(
+    plan: Plan,
+    collection: Collection,
+    files: list[Path],
+    counts: dict[str, int],
+    seconds: float,
+    *,
+    json: bool,
+) -> None:
+    """Tell verdicts and files, as JSON or for people."""
+    from ..report import verdicts_table
+
+    if json:
+        print_json(_summary(plan, counts, seconds, collection, files))
+        return
+    console, _ = consoles(json)
+    console.print(f"{plan.figure.id}: {plan.figure.title} ({plan.figure.reference})", markup=False)
+    console.print(verdicts_table(collection.verdicts))
+    for file in files:
+        console.print(str(file), markup=False, highlight=False, soft_wrap=True)
+
+
+def _run(
+    plan: Plan, out: Path, workers: int | None, retry_failed: bool, *, json: bool, strict: bool
+) -> int:
+    from ..lab import CONFIRMED, StorageError, Store, collect, run_plan
+    from ..report import make_reporter, problems_text, write_files
+
+    _, notes = consoles(json)
+    started = time.monotonic()
+    try:
+        sweep = run_plan(
+            plan, out, workers=workers, retry_failed=retry_failed, reporter=make_reporter(notes)
+        )
+        if sweep.interrupted:
+            return _interrupted(notes, plan, sweep, out)
+        if sweep.problems:
+            notes.print(problems_text(sweep.problems))
+        counts = _sweep_counts(sweep)
+        if sweep.failed == sweep.planned and not _any_numbers(plan, Store(out)):
+            if json:
+                print_json(_summary(plan, counts, time.monotonic() - started, None, []))
+            notes.print("No trial gave numbers: there is nothing to draw or to judge.")
+            return INCOMPLETE_CODE
+        store = Store(out, notes.print)
+        collection = collect(plan, store)
+        files = write_files(collection, store)
+    except StorageError as error:
+        notes.print(f"headcount: {error}", markup=False, highlight=False, soft_wrap=True)
+        return INCOMPLETE_CODE
+    finish(plan, collection, files, counts, time.monotonic() - started, json=json)
+    confirmed = all(verdict.outcome == CONFIRMED for verdict in collection.verdicts)
+    return NOT_CONFIRMED_CODE if strict and not confirmed else 0
+
+
+def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
+    from ..report import seeds_text
+
+    command = ["headcount", "reproduce", plan.figure.id, "--scale", plan.scale]
+    if plan.seeds != tuple(range(plan.figure.scales[plan.scale]["seeds"])):
+        command += ["--seeds", seeds_text(plan.seeds)]
+    for name, value in plan.options.items():
+        if value != plan.figure.options[name][0]:
+            command += ["--option", f"{name}={value}"]
+    if out != OUT:
+        command += ["--out", str(out)]
+    done = sweep.cached + sweep.run
+    notes.print(
+        f"Interrupted. {done} of {sweep.planned} trials are saved in {out}, and so is the state of "
+        f"long ones. To go on: {shlex.join(command)}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return INTERRUPTED_CODE
+
+
+def _list(console: Console, json: bool, table: Any) -> int:
+    from ..lab import known_figures
+
+    if not json:
+        console.print(table)
+        return 0
+    print_json(
+        [
+            {
+                "figure": figure.id,
+                "title": figure.title,
+                "reference": figure.reference,
+                "scales": {name: dict(settings) for name, settings in figure.scales.items()},
+                "options": {name: list(values) for name, values in figure.options.items()},
+            }
+            for _, figure in known_figures().items()
+        ]
+    )
+    return 0
+
+
+def _summary(
+    plan: Plan,
+    counts: dict[str, int],
+    seconds: float,
+    collection: Collection | None,
+    files: list[Path],
+) -> dict[str, Any]:
+    verdicts = [] if collection is None else collection.verdicts
+    return {
+        "figure": plan.figure.id,
+        "scale": plan.scale,
+        "trials": counts,
+        "seconds": seconds,
+        "verdicts": [verdict.to_json() for verdict in verdicts],
+        "files": [str(file) for file in files],
+    }
+
+
+def _counts(plan: Plan, state: Survey) -> dict[str, int]:
+    """Counts when nothing is run: stored trials are the cached ones."""
+    cached = len(state.of("ok", "diverged", "failed"))
+    failed = len(state.of("diverged", "failed"))
+    return {"planned": len(plan.unique), "cached": cached, "run": 0, "failed": failed}
+
+
+def _sweep_counts(sweep: Sweep) -> dict[str, int]:
+    return {
+        "planned": sweep.planned,
+        "cached": sweep.cached,
+        "run": sweep.run,
+        "failed": sweep.failed,
+    }
+
+
+def _any_numbers(plan: Plan, store: Any) -> bool:
+    stored = (store.read(address) for address in plan.unique)
+    return any(trial is not None and trial.payload for trial in stored)
+
+
+def _worker_count(workers: int | None) -> int:
+    from ..lab import default_workers
+
+    return default_workers() if workers is None else max(workers, 1)

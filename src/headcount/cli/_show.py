@@ -1,0 +1,78 @@
+"""`headcount show`: draw and judge again from stored results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from ._reproduce import OUT, Options, Scale, _counts, consoles, finish
+
+if TYPE_CHECKING:
+    from ..lab import Plan, Store
+
+
+def show_command(
+    figure: str,
+    /,
+    *,
+    scale: Scale | None = None,
+    seeds: str | None = None,
+    out: Path = OUT,
+    option: Options = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Redraw a figure and its verdicts from stored results; computes no trial.
+
+    Without scale, seeds and options: as it was reproduced last in this folder.
+
+    Parameters
+    ----------
+    figure
+        Name such as arda2026/fig1.
+    scale
+        smoke, quick or paper.
+    seeds
+        Seeds such as 0:10 or 0,3,5.
+    out
+        Results folder.
+    option
+        A figure's named choice, as name=value; may be repeated.
+    json
+        Print one JSON object, as `reproduce --json` does.
+    """
+    import time
+
+    from ..lab import Store, collect, survey
+    from ..report import write_files
+
+    started = time.monotonic()
+    _, notes = consoles(json)
+    store = Store(out, notes.print)
+    plan = _choose(figure, scale, seeds, option or [], store)
+    collection = collect(plan, store)
+    if collection.missing:
+        notes.print(f"{collection.missing} of {len(plan.unique)} trials are missing.")
+    files = write_files(collection, store)
+    counts = _counts(plan, survey(plan, store))
+    finish(plan, collection, files, counts, time.monotonic() - started, json=json)
+    return 0
+
+
+def _choose(
+    figure: str, scale: Scale | None, seeds: str | None, option: list[str], store: Store
+) -> Plan:
+    from ..lab import known_figures, make_plan, parse_options, parse_seeds, remembered
+
+    declared = known_figures()[figure]
+    last: dict[str, Any] = {}
+    if scale is None and seeds is None and not option:
+        plans = [plan for plan in remembered(store) if plan["figure"] == declared.id]
+        last = plans[-1] if plans else {}
+    return make_plan(
+        declared,
+        scale or last.get("scale", "quick"),
+        parse_seeds(seeds) if seeds is not None else last.get("seeds"),
+        parse_options(option) or last.get("options"),
+    )

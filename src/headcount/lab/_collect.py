@@ -1,0 +1,161 @@
+"""Collecting: from stored trials to one data set with named dimensions. Computes no trial."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import BadArgument
+from ._figure import Trial
+from ._plan import Plan
+from ._store import Store, StoredTrial
+from ._verdicts import Verdict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A figure's data: all variables, those that are plotted, verdicts, and what is missing."""
+
+    plan: Plan
+    data: xr.Dataset
+    statistics: xr.Dataset
+    verdicts: tuple[Verdict, ...]
+    missing: int
+
+
+def collect(plan: Plan, store: Store) -> Collection:
+    """Read the trials of `plan`, then apply the figure's statistics and verdicts."""
+    found = {address: store.read(address) for address in plan.unique}
+    usable = [trial for trial in found.values() if trial is not None and trial.payload]
+    if not usable:
+        reasons = sorted({trial.reason for trial in found.values() if trial is not None})
+        raise BadArgument(
+            "figure",
+            plan.figure.id,
+            f"no trial of scale {plan.scale} gave numbers in {store.folder}",
+            fix="; ".join(reasons[:3])
+            or f"run first: headcount reproduce {plan.figure.id} --scale {plan.scale}",
+        )
+    raw = to_dataset(plan.trials, found)
+    raw.attrs = {
+        "figure": plan.figure.id,
+        "title": plan.figure.title,
+        "reference": plan.figure.reference,
+        "plan": json.dumps(plan.describe(), sort_keys=True),
+        "records": json.dumps(_common_record(found.values()), sort_keys=True),
+    }
+    statistics = plan.figure.statistics(raw)
+    clash = {str(name) for name in statistics.data_vars if name in raw.data_vars}
+    if clash:
+        raise RuntimeError(f"{plan.figure.id}: statistics reuse the names {sorted(clash)}")
+    data = raw.merge(statistics, combine_attrs="override")
+    verdicts = tuple(plan.figure.verdicts(data))
+    missing = sum(trial is None for trial in found.values())
+    return Collection(plan, data, statistics, verdicts, missing)
+
+
+def to_dataset(trials: Sequence[Trial], found: Mapping[str, StoredTrial | None]) -> xr.Dataset:
+    """All outputs over the trials' coordinates; NaN where a trial has no number.
+
+    Every measurement also gives <name>_seconds (wall time) and <name>_outcome (ok, diverged,
+    failed or missing).
+    """
+    import xarray as xr
+
+    parts = []
+    for name in dict.fromkeys(trial.measurement.name for trial in trials):
+        chosen = [trial for trial in trials if trial.measurement.name == name]
+        parts.append(_measurement_dataset(name, chosen, found))
+    return xr.merge(parts, join="outer", compat="no_conflicts")
+
+
+def _measurement_dataset(
+    name: str, trials: Sequence[Trial], found: Mapping[str, StoredTrial | None]
+) -> xr.Dataset:
+    import xarray as xr
+
+    outputs = trials[0].measurement.outputs
+    dims = tuple(trials[0].coordinates)
+    axes: dict[str, list[Any]] = {
+        dim: list(dict.fromkeys(trial.coordinates[dim] for trial in trials)) for dim in dims
+    }
+    payloads = [stored.payload for t in trials if (stored := found.get(t.address)) is not None]
+    inner = _inner_axes(outputs, [payload for payload in payloads if payload])
+    shape = tuple(len(axes[dim]) for dim in dims)
+    own = {dim for dim, named in outputs.items() if tuple(named) == (dim,)}
+    arrays = {
+        output: np.full(shape + tuple(len(inner[dim]) for dim in extra), np.nan)
+        for output, extra in outputs.items()
+        if output not in own
+    }
+    seconds = np.full(shape, np.nan)
+    outcomes = np.full(shape, "missing", dtype="<U8")
+    for trial in trials:
+        stored = found.get(trial.address)
+        if stored is None:
+            continue
+        place: tuple[Any, ...] = tuple(axes[dim].index(trial.coordinates[dim]) for dim in dims)
+        outcomes[place], seconds[place] = stored.outcome, stored.record["seconds"]
+        for output in arrays if stored.payload else ():
+            part = stored.payload[output]
+            where = _positions(outputs[output], part.shape, stored.payload, own, inner)
+            arrays[output][(*place, *where)] = part
+    variables: dict[str, Any] = {
+        output: (dims + tuple(outputs[output]), array) for output, array in arrays.items()
+    }
+    variables[f"{name}_seconds"] = (dims, seconds)
+    variables[f"{name}_outcome"] = (dims, outcomes)
+    coords: dict[str, Any] = {dim: np.asarray(values) for dim, values in axes.items()}
+    coords.update({dim: values for dim, values in inner.items() if dim in own})
+    return xr.Dataset(variables, coords=coords)
+
+
+def _inner_axes(
+    outputs: Mapping[str, tuple[str, ...]], payloads: Sequence[Mapping[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """Coordinate values of every inner dimension: the union over trials, or 0, 1, 2, ..."""
+    axes: dict[str, np.ndarray] = {}
+    for dim in dict.fromkeys(dim for extra in outputs.values() for dim in extra):
+        if tuple(outputs.get(dim, ())) == (dim,):
+            values = [payload[dim] for payload in payloads]
+            axes[dim] = np.unique(np.concatenate(values)) if values else np.zeros(0)
+            continue
+        lengths = [
+            payload[output].shape[extra.index(dim)]
+            for payload in payloads
+            for output, extra in outputs.items()
+            if dim in extra
+        ]
+        axes[dim] = np.arange(max(lengths, default=0))
+    return axes
+
+
+def _positions(
+    extra: Sequence[str],
+    shape: tuple[int, ...],
+    payload: Mapping[str, np.ndarray],
+    own: set[str],
+    inner: Mapping[str, np.ndarray],
+) -> tuple[Any, ...]:
+    """Where a trial's inner entries belong in the array that holds all trials."""
+    indices = [
+        np.searchsorted(inner[dim], payload[dim]) if dim in own else np.arange(length)
+        for dim, length in zip(extra, shape, strict=True)
+    ]
+    return np.ix_(*indices)
+
+
+def _common_record(trials: Any) -> dict[str, Any]:
+    """What the trials' records say about versions, devices and commits, each value once."""
+    records = [trial.record for trial in trials if trial is not None]
+    return {
+        key: sorted({json.dumps(record[key], sort_keys=True) for record in records})
+        for key in ("versions", "commit", "device", "dtype")
+    }

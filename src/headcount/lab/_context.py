@@ -1,0 +1,173 @@
+"""What a running trial may ask of the engine: progress, checkpoints, divergence."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ._errors import CorruptFile, StorageError, TrialStopped
+from ._files import read_file, remove_leftovers, write_atomically, write_file
+
+CHECKPOINT_SECONDS = 30.0
+PROGRESS_SECONDS = 0.5
+
+
+class Context(Protocol):
+    """Handed to every measuring function.
+
+    A trial that may take more than a minute calls `restore` once, then `checkpoint` in its loop:
+
+        state = context.restore() or {"step": np.int64(0), "params": initial}
+        while state["step"] < steps:
+            state = advance(state)
+            context.checkpoint(state)
+            context.progress(int(state["step"]), steps, loss=float(state["loss"]))
+
+    The state must determine the rest of the trial, so that resumed and uninterrupted agree.
+    """
+
+    def progress(self, done: float, total: float, **values: float) -> None:
+        """Tell how far the trial is, with current values such as the loss; cheap to call."""
+
+    def checkpoint(self, state: Mapping[str, Any]) -> bool:
+        """Save named arrays when it is time (about every 30 s); True when saved."""
+
+    def checkpoint_due(self) -> bool:
+        """Whether `checkpoint` would save now; ask first when the state is costly to gather."""
+
+    def restore(self) -> dict[str, np.ndarray] | None:
+        """The state last saved by an interrupted run of this very trial, or None."""
+
+    def diverged(self, reason: str) -> None:
+        """Mark the trial as diverged; its result is kept as data, with this reason."""
+
+
+class PlainContext:
+    """A context without a results folder: for calling a measuring function by hand."""
+
+    def __init__(self) -> None:
+        self.divergence: str | None = None
+
+    def progress(self, done: float, total: float, **values: float) -> None:
+        """Nobody watches."""
+
+    def checkpoint(self, state: Mapping[str, Any]) -> bool:
+        """Nothing is saved."""
+        return False
+
+    def checkpoint_due(self) -> bool:
+        """Never."""
+        return False
+
+    def restore(self) -> dict[str, np.ndarray] | None:
+        """There is no earlier state."""
+        return None
+
+    def diverged(self, reason: str) -> None:
+        """Keep the reason for the caller."""
+        self.divergence = reason
+
+
+class TrialContext:
+    """The context of a trial of a sweep, with its files in the results folder."""
+
+    def __init__(
+        self,
+        *,
+        label: str,
+        checkpoint_path: Path,
+        progress_path: Path,
+        stop_path: Path | None,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    ) -> None:
+        self.divergence: str | None = None
+        self.messages: list[str] = []
+        self.resumed_after = 0.0
+        self._label = label
+        self._checkpoint_path = checkpoint_path
+        self._progress_path = progress_path
+        self._stop_path = stop_path
+        self._interval = checkpoint_seconds
+        self._started = time.monotonic()
+        self._last_checkpoint = self._started
+        self._last_progress = -float("inf")
+        self._can_checkpoint = False
+        self._show(0, 1, {})
+
+    @property
+    def seconds(self) -> float:
+        """Computing time of this trial, that before the interruption included."""
+        return self.resumed_after + time.monotonic() - self._started
+
+    def progress(self, done: float, total: float, **values: float) -> None:
+        """Tell the display; at most twice a second anything is written."""
+        now = time.monotonic()
+        if now - self._last_progress < PROGRESS_SECONDS:
+            return
+        self._show(done, total, values)
+        if self._stop_requested() and not self._can_checkpoint:
+            raise TrialStopped
+
+    def checkpoint_due(self) -> bool:
+        """Time has come, or the sweep wants to stop."""
+        self._can_checkpoint = True
+        return time.monotonic() - self._last_checkpoint >= self._interval or self._stop_requested()
+
+    def checkpoint(self, state: Mapping[str, Any]) -> bool:
+        """Save `state` when due; stop the trial right after when the sweep was interrupted."""
+        if not self.checkpoint_due():
+            return False
+        write_file(self._checkpoint_path, "checkpoint", state, {"seconds": self.seconds})
+        self._last_checkpoint = time.monotonic()
+        if self._stop_requested():
+            raise TrialStopped
+        return True
+
+    def restore(self) -> dict[str, np.ndarray] | None:
+        """The last saved state; a damaged one is discarded, as the trial can start afresh."""
+        self._can_checkpoint = True
+        try:
+            state, record = read_file(self._checkpoint_path, "checkpoint")
+        except FileNotFoundError:
+            return None
+        except CorruptFile as error:
+            self.messages.append(f"checkpoint discarded ({error.problem}); starting afresh")
+            self._checkpoint_path.unlink(missing_ok=True)
+            return None
+        self.resumed_after = float(record["seconds"])
+        return state
+
+    def diverged(self, reason: str) -> None:
+        """Mark the trial; the first reason counts."""
+        self.divergence = self.divergence or reason
+
+    def close(self, *, finished: bool) -> None:
+        """Remove the progress file, and the checkpoint once the result is safe."""
+        self._progress_path.unlink(missing_ok=True)
+        if finished:
+            self._checkpoint_path.unlink(missing_ok=True)
+            remove_leftovers(self._checkpoint_path)
+
+    def _stop_requested(self) -> bool:
+        return self._stop_path is not None and self._stop_path.exists()
+
+    def _show(self, done: float, total: float, values: Mapping[str, float]) -> None:
+        self._last_progress = time.monotonic()
+        note = {
+            "label": self._label,
+            "done": float(done),
+            "total": float(total),
+            "values": {name: repr(float(value)) for name, value in values.items()},
+            "seconds": self.seconds,
+        }
+        try:
+            write_atomically(self._progress_path, json.dumps(note).encode(), sync=False)
+        except StorageError:
+            # A display that cannot be updated is no reason to lose a trial: the result's own
+            # writing reports a full disk.
+            self._last_progress = time.monotonic()

@@ -1,0 +1,61 @@
+"""Drawing helpers for figures: each takes and returns an axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._statistics import SlopeFit
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's palette: told apart with every common kind of colour blindness."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def draw_interval(
+    ax: Any, data: xr.Dataset, name: str, x: str, *, label: str = "", index: int = 0
+) -> Any:
+    """`name` against the dimension `x`, with the band from `name_low` to `name_high`.
+
+    `index` picks colour and marker. Points without a number are left out.
+    """
+    centre = np.asarray(data[name].transpose(x).values, dtype=float)
+    at = np.asarray(data[x].values, dtype=float)
+    colour = COLOURS[index % len(COLOURS)]
+    ax.plot(at, centre, color=colour, marker=MARKERS[index % len(MARKERS)], label=label or name)
+    if f"{name}_low" in data and f"{name}_high" in data:
+        low, high = (
+            np.asarray(data[f"{name}_{end}"].values, dtype=float) for end in ("low", "high")
+        )
+        ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+    return ax
+
+
+def draw_slope(ax: Any, x: Any, fit: SlopeFit, *, index: int = 0, label: str = "") -> Any:
+    """The fitted power law as a dashed line, its slope and interval in the legend."""
+    at = np.asarray(x, dtype=float)
+    text = f"{label} {fit.describe()}".strip()
+    ax.plot(at, fit(at), color=COLOURS[index % len(COLOURS)], linestyle="--", label=text)
+    return ax
+
+
+def draw_reference_slope(ax: Any, x: Any, y_at_first: float, slope: float, label: str) -> Any:
+    """A predicted power law through (x[0], y_at_first), as a grey dotted line."""
+    at = np.asarray(x, dtype=float)
+    ax.plot(at, y_at_first * (at / at[0]) ** slope, color="0.45", linestyle=":", label=label)
+    return ax
+
+
+def log_log(ax: Any, x_label: str, y_label: str) -> Any:
+    """Both axes logarithmic, labelled, with a legend."""
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    ax.legend(frameon=False)
+    return ax

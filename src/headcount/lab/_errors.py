@@ -1,0 +1,46 @@
+"""What can go wrong with a results folder, told apart because each needs another answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..core import HeadcountError
+
+
+class CorruptFile(Exception):
+    """A result or checkpoint that is truncated or altered; it is set aside and recomputed."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path.name}: {problem}")
+
+
+class NewerFormat(HeadcountError):
+    """Results written by a later Headcount: never guessed at, never overwritten."""
+
+    def __init__(self, path: Path, found: int, known: int) -> None:
+        super().__init__(
+            f"{path} has results format {found}, this Headcount reads up to format {known}; "
+            "upgrade Headcount or choose another folder with --out"
+        )
+
+
+class StorageError(Exception):
+    """A file could not be written: disk full, folder gone, quota reached."""
+
+    @classmethod
+    def at(cls, path: Path, reason: str) -> StorageError:
+        """The message for a file that could not be written."""
+        return cls(
+            f"could not write {path}: {reason}; what was finished is saved and intact, "
+            "make room and run the same command again"
+        )
+
+
+class ExecutionError(HeadcountError):
+    """The workers cannot run trials at all (as opposed to a trial that fails)."""
+
+
+class TrialStopped(Exception):
+    """Raised inside a trial when the sweep was interrupted; its state is saved, nothing failed."""

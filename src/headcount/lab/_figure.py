@@ -1,0 +1,158 @@
+"""A figure is declared once: trials, measurement, statistics, verdicts, plot."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..core import BadArgument, Registry, check_choice, check_count
+from ._address import content_address, plain
+from ._context import Context
+from ._verdicts import Verdict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SCALES = ("smoke", "quick", "paper")
+"""Seconds in CI; minutes on a laptop; the paper's own sizes."""
+
+Config: TypeAlias = dict[str, Any]
+Settings: TypeAlias = Mapping[str, Any]
+Coordinate: TypeAlias = str | int | float
+
+
+def _no_estimate(config: Config) -> tuple[float, float]:
+    return 1.0, 1e8
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one trial computes: `function(config, context)` gives named numbers and arrays.
+
+    `function` lives at the top of an importable module, because workers find it by name.
+    `outputs` names the dimensions of every result beyond the trial's own coordinates, e.g.
+    `{"minimum_loss": (), "loss": ("step",)}`; an output named like its only dimension is that
+    dimension's coordinate. Raise `version` whenever the same configuration would give other
+    numbers: old results are then no longer found. `estimate(config)` guesses (seconds, bytes).
+    """
+
+    name: str
+    version: int
+    function: Callable[[Config, Context], Mapping[str, Any]]
+    outputs: Mapping[str, tuple[str, ...]]
+    estimate: Callable[[Config], tuple[float, float]] = _no_estimate
+
+    def __post_init__(self) -> None:
+        check_count("version", self.version)
+        if "." in self.function.__qualname__:
+            raise BadArgument(
+                "function",
+                self.function.__qualname__,
+                "is not at the top of its module",
+                fix="define it with def at module level, so that workers can import it",
+            )
+
+    @property
+    def location(self) -> str:
+        """Where a worker finds the function: "package.module:name"."""
+        return f"{self.function.__module__}:{self.function.__qualname__}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration to measure, and where its numbers go in the figure's data set.
+
+    `coordinates` gives the place along each named dimension ("seed" among them). Trials of one
+    `group` have the same array shapes: they run one after another and share compiled programs.
+    """
+
+    measurement: Measurement
+    config: Config
+    coordinates: Mapping[str, Coordinate]
+    group: str = ""
+    address: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "config", plain(self.config))
+        address = content_address(self.measurement.name, self.measurement.version, self.config)
+        object.__setattr__(self, "address", address)
+
+    @property
+    def label(self) -> str:
+        """A short name for people, such as "m=8 seed=0"."""
+        return " ".join(f"{name}={value}" for name, value in self.coordinates.items())
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a paper (or beyond it), from configuration to verdict.
+
+    `trials(settings, seeds, options)` lists the trials of a scale. `statistics(data)` gets the
+    raw data set and returns new variables, `X` with `X_low` and `X_high` where it has an
+    interval: these are what is plotted and what the CSV file holds. `verdicts(data)` and
+    `plot(data, axes)` get both together; `axes` is the flat list of panels. `options` maps the
+    name of a choice to its closed list of values, the first being the default.
+    """
+
+    id: str
+    title: str
+    reference: str
+    scales: Mapping[str, Settings]
+    trials: Callable[[Settings, Sequence[int], Mapping[str, str]], Sequence[Trial]]
+    statistics: Callable[[xr.Dataset], xr.Dataset]
+    verdicts: Callable[[xr.Dataset], Sequence[Verdict]]
+    plot: Callable[[xr.Dataset, Sequence[Any]], None]
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    layout: tuple[int, int] = (1, 1)
+    notes: str = ""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", self.id):
+            raise BadArgument(
+                "id", self.id, "must look like paper/figure", fix="e.g. arda2026/fig1"
+            )
+        if tuple(self.scales) != SCALES:
+            raise BadArgument(
+                "scales", tuple(self.scales), "must be the three scales", fix=f"give {SCALES}"
+            )
+        names = set(self.scales["smoke"])
+        for scale, settings in self.scales.items():
+            if set(settings) != names or "seeds" not in settings:
+                raise BadArgument(
+                    f"scales[{scale!r}]",
+                    sorted(settings),
+                    "must list the same numbers at every scale, seeds among them",
+                    fix='e.g. {"seeds": 10, "widths": [8, 16]}',
+                )
+            plain(settings, f"scales[{scale!r}]")
+
+    def choose(self, options: Mapping[str, str]) -> dict[str, str]:
+        """All options with their values: the given ones checked, the others at their default."""
+        for name, value in options.items():
+            check_choice("option", name, tuple(self.options) or ("(this figure has none)",))
+            check_choice(f"option {name}", value, self.options[name])
+        return {name: options.get(name, values[0]) for name, values in self.options.items()}
+
+
+_registry: Registry[Figure] = Registry("figure")
+_discovered = False
+
+
+def register(figure: Figure) -> Figure:
+    """Make a figure known to `headcount reproduce`, `show` and `status`."""
+    return _registry.register(figure.id, figure)
+
+
+def known_figures() -> Registry[Figure]:
+    """All figures: every module of `headcount.lab.figures`, and what a user registered."""
+    global _discovered
+    if not _discovered:
+        _discovered = True
+        package = importlib.import_module("headcount.lab.figures")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    return _registry

@@ -1,0 +1,73 @@
+"""What ran: versions, commit, device, precision, collected in the process that computed."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_PACKAGES = ("headcount", "jax", "jaxlib", "numpy")
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that do the arithmetic."""
+    return {
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in _PACKAGES},
+    }
+
+
+@functools.cache
+def commit() -> str | None:
+    """The commit of Headcount's own checkout, "+changes" when edited; None when installed."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parents[1]
+    if not (checkout / ".git").exists():
+        return None
+    head = _git(checkout, "rev-parse", "HEAD")
+    changes = _git(checkout, "status", "--porcelain", "--", str(package))
+    return None if head is None else head + ("+changes" if changes else "")
+
+
+def device() -> str:
+    """The device on which JAX computes, such as "cpu" or "gpu: NVIDIA A100"."""
+    jax = sys.modules.get("jax")
+    if jax is None:
+        return "cpu"
+    first = jax.devices()[0]
+    kind = "" if first.device_kind == first.platform else f": {first.device_kind}"
+    return f"{first.platform}{kind}"
+
+
+def describe_run(config: Mapping[str, Any], payload: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The part of a trial's record that tells how it was computed; no host or user names."""
+    return {
+        "versions": versions(),
+        "commit": commit(),
+        "device": device(),
+        "dtype": config.get("dtype", "float64"),
+        "payload_dtypes": {name: str(array.dtype) for name, array in payload.items()},
+        "seeds": {name: value for name, value in config.items() if "seed" in name},
+    }
+
+
+def _git(checkout: Path, *arguments: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(checkout), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None

@@ -1,0 +1,43 @@
+"""Seeds and options as people type them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..core import BadArgument
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """ "0:10" (ten seeds), "0:20:2", "7" or "0,3,5:8".
+
+    >>> parse_seeds("0:3,10")
+    (0, 1, 2, 10)
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        try:
+            numbers = [int(piece) for piece in part.split(":")]
+        except ValueError:
+            numbers = []
+        if len(numbers) == 1:
+            seeds.append(numbers[0])
+        elif len(numbers) in (2, 3) and (len(numbers) == 2 or numbers[2] > 0):
+            seeds.extend(range(*numbers))
+        else:
+            raise BadArgument("seeds", text, "is not a list of seeds", fix="use 0:10 or 0,3,5")
+    if not seeds or min(seeds) < 0 or len(set(seeds)) != len(seeds):
+        raise BadArgument(
+            "seeds", text, "must name distinct seeds >= 0, at least one", fix="use 0:10 or 0,3,5"
+        )
+    return tuple(seeds)
+
+
+def parse_options(texts: Iterable[str]) -> dict[str, str]:
+    """["teacher=code"] as a dictionary."""
+    options: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise BadArgument("option", text, "must be name=value", fix="e.g. teacher=code")
+        options[name] = value
+    return options

@@ -1,0 +1,164 @@
+"""Running one trial, in whatever process an executor chose.
+
+Nothing is raised across processes: the answer is a plain dict whose `status` tells what happened.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._context import TrialContext
+from ._errors import NewerFormat, StorageError, TrialStopped
+from ._figure import Trial
+from ._files import FORMAT, numeric
+from ._record import describe_run
+from ._store import Store
+
+DONE = ("ok", "diverged", "failed")
+"""Statuses that left a result; others: cached, busy, stopped, storage, unusable."""
+
+
+def make_task(
+    trial: Trial,
+    folder: Path,
+    *,
+    stop_path: Path | None = None,
+    retry_failed: bool = False,
+    checkpoint_seconds: float = 30.0,
+) -> dict[str, Any]:
+    """All that a worker needs to run `trial`, as plain values."""
+    return {
+        "address": trial.address,
+        "measurement": trial.measurement.name,
+        "version": trial.measurement.version,
+        "outputs": {name: list(dims) for name, dims in trial.measurement.outputs.items()},
+        "location": trial.measurement.location,
+        "config": trial.config,
+        "label": trial.label,
+        "folder": str(folder),
+        "stop_path": None if stop_path is None else str(stop_path),
+        "retry_failed": retry_failed,
+        "checkpoint_seconds": checkpoint_seconds,
+    }
+
+
+def run_trial(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Compute and store one trial, unless it is stored already or another process is at it."""
+    messages: list[str] = []
+    try:
+        function = _find(task["location"])
+    except (ImportError, AttributeError) as error:
+        return {"status": "unusable", "reason": f"{task['location']}: {error}", "messages": []}
+    answer: dict[str, Any]
+    try:
+        store = Store(Path(task["folder"]), messages.append)
+        with store.claim(task["address"]) as mine:
+            answer = _run_claimed(store, function, task) if mine else {"status": "busy"}
+    except NewerFormat as error:
+        answer = {"status": "unusable", "reason": str(error)}
+    except StorageError as error:
+        answer = {"status": "storage", "reason": str(error)}
+    except OSError as error:
+        reason = str(StorageError.at(Path(task["folder"]), str(error)))
+        answer = {"status": "storage", "reason": reason}
+    return {"reason": "", "seconds": 0.0, **answer, "messages": messages + answer.get("notes", [])}
+
+
+def failure_record(task: Mapping[str, Any], reason: str, trace: str = "") -> dict[str, Any]:
+    """The record of a trial that gave no numbers."""
+    return _record(task, {}, "failed", reason, 0.0) | {"traceback": trace}
+
+
+def _run_claimed(
+    store: Store, function: Callable[..., Mapping[str, Any]], task: Mapping[str, Any]
+) -> dict[str, Any]:
+    address = task["address"]
+    stored = store.read_or_set_aside(address)
+    if stored is not None and not (task["retry_failed"] and stored.outcome != "ok"):
+        return {"status": "cached", "outcome": stored.outcome, "reason": stored.reason}
+    context = TrialContext(
+        label=task["label"],
+        checkpoint_path=store.checkpoint_path(address),
+        progress_path=store.progress_path(address),
+        stop_path=None if task["stop_path"] is None else Path(task["stop_path"]),
+        checkpoint_seconds=task["checkpoint_seconds"],
+    )
+    finished = False
+    try:
+        answer = _measure(store, function, task, context)
+        finished = answer["status"] in DONE
+    finally:
+        context.close(finished=finished)
+    return {**answer, "notes": context.messages}
+
+
+def _measure(
+    store: Store,
+    function: Callable[..., Mapping[str, Any]],
+    task: Mapping[str, Any],
+    context: TrialContext,
+) -> dict[str, Any]:
+    try:
+        payload = _checked(function(dict(task["config"]), context), task["outputs"])
+        outcome = "ok" if context.divergence is None else "diverged"
+        reason = context.divergence or ""
+        record = _record(task, payload, outcome, reason, context.seconds)
+    except TrialStopped:
+        return {"status": "stopped"}
+    except StorageError:
+        raise
+    except Exception as error:  # a failed trial is data: whatever went wrong is recorded
+        payload, outcome, reason = {}, "failed", f"{type(error).__name__}: {error}"
+        record = failure_record(task, reason, traceback.format_exc())
+        record["seconds"] = context.seconds
+    store.write(task["address"], payload, record)
+    return {"status": outcome, "reason": reason, "seconds": context.seconds}
+
+
+def _record(
+    task: Mapping[str, Any],
+    payload: Mapping[str, np.ndarray],
+    outcome: str,
+    reason: str,
+    seconds: float,
+) -> dict[str, Any]:
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {
+        "format": FORMAT,
+        "address": task["address"],
+        "measurement": task["measurement"],
+        "version": task["version"],
+        "config": task["config"],
+        "outputs": task["outputs"],
+        "outcome": outcome,
+        "reason": reason,
+        "seconds": seconds,
+        "finished": now,
+        **describe_run(task["config"], payload),
+    }
+
+
+def _checked(payload: Mapping[str, Any], outputs: Mapping[str, list[str]]) -> dict[str, np.ndarray]:
+    """The payload as arrays, exactly the declared outputs with the declared dimensions."""
+    if set(payload) != set(outputs):
+        raise ValueError(
+            f"the measurement returned {sorted(payload)} but declares {sorted(outputs)}"
+        )
+    arrays = {name: numeric(name, value) for name, value in payload.items()}
+    for name, array in arrays.items():
+        if array.ndim != len(outputs[name]):
+            raise ValueError(f"{name} has shape {array.shape} but dimensions {outputs[name]}")
+    return arrays
+
+
+def _find(location: str) -> Callable[..., Mapping[str, Any]]:
+    module, _, name = location.partition(":")
+    function: Callable[..., Mapping[str, Any]] = getattr(importlib.import_module(module), name)
+    return function

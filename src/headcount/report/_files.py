@@ -1,0 +1,98 @@
+"""A figure's files: data set, table of every plotted number, plots, verdicts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..lab import Collection, Store, write_atomically
+from ._plots import render
+from ._tables import seeds_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def write_files(collection: Collection, store: Store) -> list[Path]:
+    """Write data.nc, plotted.csv, figure.png/.pdf/.svg and verdicts.json; returns their paths."""
+    plan = collection.plan
+    folder = store.figure_folder(plan.figure.id, plan.scale)
+    name = "-".join(f"{key}={value}" for key, value in _unusual(collection).items())
+    folder = folder / name if name else folder
+    contents = {
+        "data.nc": netcdf(collection.data),
+        "plotted.csv": table(collection.statistics).encode(),
+        "verdicts.json": _verdicts(collection).encode(),
+        **{f"figure.{kind}": render(collection, kind) for kind in ("png", "pdf", "svg")},
+    }
+    for file, content in contents.items():
+        write_atomically(folder / file, content)
+    return [folder / file for file in contents]
+
+
+def netcdf(data: xr.Dataset) -> bytes:
+    """The data set as netCDF 4."""
+    return bytes(data.to_netcdf(engine="h5netcdf"))
+
+
+def table(statistics: xr.Dataset) -> str:
+    """Long CSV: one row per plotted number, with its coordinates, and its interval if any."""
+    names = [str(name) for name in statistics.data_vars]
+    centres = [name for name in names if not _is_bound(name, names)]
+    dims = sorted({str(dim) for name in centres for dim in statistics[name].dims})
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["quantity", *dims, "value", "low", "high"])
+    for name in centres:
+        variable = statistics[name]
+        for index in np.ndindex(*variable.shape):
+            place = dict(zip(map(str, variable.dims), index, strict=True))
+            at = {dim: statistics[dim].values[i] for dim, i in place.items()}
+            bounds = [
+                statistics[name + end].transpose(*variable.dims).values[index]
+                if name + end in statistics
+                else None
+                for end in ("_low", "_high")
+            ]
+            numbers = [_cell(number) for number in (variable.values[index], *bounds)]
+            writer.writerow([name, *(_cell(at.get(dim)) for dim in dims), *numbers])
+    return text.getvalue()
+
+
+def _unusual(collection: Collection) -> dict[str, str]:
+    """Options and seeds that differ from the defaults: they get a folder of their own."""
+    plan = collection.plan
+    unusual = {
+        name: value for name, value in plan.options.items() if value != plan.figure.options[name][0]
+    }
+    if plan.seeds != tuple(range(plan.figure.scales[plan.scale]["seeds"])):
+        unusual["seeds"] = seeds_text(plan.seeds).replace(":", "-to-")
+    return unusual
+
+
+def _is_bound(name: str, names: list[str]) -> bool:
+    return any(name.endswith(end) and name[: -len(end)] in names for end in ("_low", "_high"))
+
+
+def _cell(value: Any) -> str:
+    """Shortest text that gives the same number back; empty when there is none."""
+    if value is None:
+        return ""
+    if isinstance(value, (float, np.floating)):
+        return "" if math.isnan(value) else repr(float(value))
+    return str(value)
+
+
+def _verdicts(collection: Collection) -> str:
+    content = {
+        **collection.plan.describe(),
+        "missing_trials": collection.missing,
+        "verdicts": [{**v.to_json(), "sentence": v.sentence} for v in collection.verdicts],
+    }
+    return json.dumps(content, indent=2) + "\n"

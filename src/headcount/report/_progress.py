@@ -1,0 +1,153 @@
+"""Progress of a sweep: a live display on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from ..lab import Reporter, Sweep, Trial
+
+_LINE_SECONDS = 10.0
+
+
+def make_reporter(console: Console) -> Reporter:
+    """The reporter that suits the console."""
+    return LiveReporter(console) if console.is_terminal else LineReporter(console)
+
+
+def duration(seconds: float) -> str:
+    """A time for people: "0.4 s", "12 s", "3 min 5 s", "2 h 10 min"."""
+    if not math.isfinite(seconds):
+        return "?"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class _TimeLeft:
+    """Time left, from the share of the work done since the sweep began."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+
+    def __call__(self, fraction: float) -> str:
+        elapsed = time.monotonic() - self.started
+        if fraction >= 1:
+            return "0.0 s"
+        return duration(elapsed * (1 - fraction) / fraction) if fraction > 0.005 else "?"
+
+
+class LineReporter:
+    """Plain lines, at most one every ten seconds besides messages and problems."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = -math.inf
+
+    def begin(self, sweep: Sweep) -> None:
+        """How much there is to do."""
+        self._left = _TimeLeft()
+        self._last = time.monotonic()
+        todo = sweep.planned - sweep.cached
+        self._print(f"{sweep.planned} trials: {sweep.cached} stored, {todo} to run")
+
+    def tick(self, sweep: Sweep) -> None:
+        """A line when the last one is old."""
+        if time.monotonic() - self._last >= _LINE_SECONDS:
+            self._status(sweep)
+
+    def finished(self, sweep: Sweep, trial: Trial, answer: dict[str, Any]) -> None:
+        """Problems are told at once."""
+        if answer["outcome"] != "ok":
+            self._print(f"{trial.label}: {answer['outcome']}: {answer['reason']}")
+
+    def message(self, text: str) -> None:
+        """Passed on."""
+        self._print(text)
+
+    def end(self, sweep: Sweep) -> None:
+        """The closing line."""
+        self._status(sweep)
+
+    def _status(self, sweep: Sweep) -> None:
+        self._last = time.monotonic()
+        fraction = sweep.fraction()
+        done = sweep.cached + sweep.run
+        line = f"{done}/{sweep.planned} trials, {fraction:.0%} of the work"
+        if fraction < 1 and not sweep.interrupted:
+            line += f", {self._left(fraction)} left"
+        running = [f"{trial.label} {_share(note):.0%}" for trial, note in sweep.running()]
+        self._print(line + (f" ({'; '.join(running)})" if running else ""))
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class LiveReporter:
+    """Overall and per-trial bars, time left and current values, redrawn four times a second."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+
+    def begin(self, sweep: Sweep) -> None:
+        """Start drawing."""
+        self._left = _TimeLeft()
+        self._sweep = sweep
+        self._live = Live(
+            console=self._console,
+            get_renderable=self._render,
+            refresh_per_second=4,
+            transient=True,
+        )
+        self._live.start()
+
+    def tick(self, sweep: Sweep) -> None:
+        """The display redraws itself."""
+
+    def finished(self, sweep: Sweep, trial: Trial, answer: dict[str, Any]) -> None:
+        """Problems stay on the screen."""
+        if answer["outcome"] != "ok":
+            self.message(f"{trial.label}: {answer['outcome']}: {answer['reason']}")
+
+    def message(self, text: str) -> None:
+        """Shown above the display."""
+        self._console.print(escape(text), highlight=False)
+
+    def end(self, sweep: Sweep) -> None:
+        """Remove the display."""
+        if self._live is not None:
+            self._live.stop()
+
+    def _render(self) -> Group:
+        sweep = self._sweep
+        fraction = sweep.fraction()
+        problems = f", {sweep.failed} failed or diverged" if sweep.failed else ""
+        head = Text(
+            f"{sweep.cached + sweep.run}/{sweep.planned} trials{problems}, "
+            f"{fraction:.0%} of the work, {self._left(fraction)} left"
+        )
+        table = Table.grid(padding=(0, 2))
+        table.add_row(Text("all"), ProgressBar(total=1.0, completed=fraction, width=30), Text(""))
+        for trial, note in sweep.running():
+            values = "  ".join(f"{k} {float(v):.4g}" for k, v in note["values"].items())
+            bar = ProgressBar(total=1.0, completed=_share(note), width=30)
+            table.add_row(Text(trial.label), bar, Text(values))
+        return Group(head, table)
+
+
+def _share(note: dict[str, Any]) -> float:
+    return min(note["done"] / note["total"], 1.0) if note["total"] > 0 else 0.0

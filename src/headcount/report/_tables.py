@@ -1,0 +1,159 @@
+"""Tables for people: plans, verdicts, problems, status."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..lab import (
+    CONFIRMED,
+    INCONCLUSIVE,
+    Cost,
+    Figure,
+    Plan,
+    Problem,
+    Store,
+    Survey,
+    Trial,
+    Verdict,
+    cost,
+    remembered,
+)
+from ._progress import duration
+
+
+def memory(size: float) -> str:
+    """Bytes for people: "1.5 GB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def figures_table(figures: Sequence[Figure]) -> Table:
+    """All figures that can be reproduced."""
+    table = Table("figure", "title", "reference", "options", box=None, pad_edge=False)
+    for figure in figures:
+        options = "; ".join(f"{k}={'|'.join(v)}" for k, v in figure.options.items())
+        table.add_row(*map(Text, (figure.id, figure.title, figure.reference, options)))
+    return table
+
+
+def plan_table(plan: Plan, state: Survey, workers: int) -> Group:
+    """What a dry run shows: every number of the scale, the trials, time and memory."""
+    numbers = Table.grid(padding=(0, 2))
+    for name, value in {**plan.settings, "seeds": seeds_text(plan.seeds), **plan.options}.items():
+        numbers.add_row(Text(name), Text(str(value)))
+    groups = Table("trials", "count", "stored", "to run", "seconds each", box=None, pad_edge=False)
+    missing = set(state.of("missing"))
+    for name, trials in _groups(plan).items():
+        lacking = sum(trial.address in missing for trial in trials)
+        each = trials[0].measurement.estimate(trials[0].config)[0]
+        cells = (name, len(trials), len(trials) - lacking, lacking, f"{each:.3g}")
+        groups.add_row(*(Text(str(cell)) for cell in cells))
+    return Group(
+        Text(f"{plan.figure.id} at scale {plan.scale}: {plan.figure.title}"),
+        numbers,
+        groups,
+        Text(cost_sentence(cost([plan.unique[a] for a in missing], workers), len(missing))),
+    )
+
+
+def cost_sentence(estimate: Cost, count: int) -> str:
+    """The estimate in words."""
+    if count == 0:
+        return "Everything is stored; nothing to run."
+    return (
+        f"Estimated: {count} trials, {duration(estimate.seconds)} on {estimate.workers} "
+        f"worker{'s' if estimate.workers > 1 else ''}, {memory(estimate.bytes)} of memory."
+    )
+
+
+def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
+    """Claim, outcome, and the sentence with the numbers that decided."""
+    colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow"}
+    table = Table("claim", "outcome", "numbers", box=None, pad_edge=False)
+    for verdict in verdicts:
+        colour = colours.get(verdict.outcome, "red")
+        outcome = Text(verdict.outcome, style=colour)
+        table.add_row(Text(verdict.claim), outcome, Text(verdict.sentence))
+    return table
+
+
+def problems_text(problems: Sequence[Problem], most: int = 10) -> Text:
+    """Failed and diverged trials with their reasons."""
+    lines = [f"{p.outcome}: {p.label}: {p.reason}" for p in problems[:most]]
+    if len(problems) > most:
+        lines.append(f"... and {len(problems) - most} more")
+    lines.append("They are recorded and not run again; --retry-failed runs them again.")
+    return Text("\n".join(lines))
+
+
+def status_rows(store: Store) -> list[dict[str, Any]]:
+    """Every plan noted in the folder with counts of its trials; reads only."""
+    rows = []
+    outcomes: dict[str, str] = {}
+    for plan in remembered(store):
+        for address in plan["trials"]:
+            if address not in outcomes:
+                stored = store.read(address)
+                outcomes[address] = "missing" if stored is None else stored.outcome
+        states = [outcomes[address] for address in plan["trials"]]
+        counts = {s: states.count(s) for s in ("ok", "diverged", "failed", "missing")}
+        keys = ("figure", "scale", "seeds", "options")
+        rows.append({**{key: plan[key] for key in keys}, "planned": len(states), **counts})
+    return rows
+
+
+def status_table(store: Store, rows: Sequence[dict[str, Any]]) -> RenderableType:
+    """What a results folder holds, and what runs there now."""
+    if not rows:
+        return Text(f"No results in {store.folder}.")
+    titles = (
+        "figure",
+        "scale",
+        "seeds",
+        "options",
+        "trials",
+        "ok",
+        "diverged",
+        "failed",
+        "missing",
+    )
+    table = Table(*titles, box=None, pad_edge=False)
+    for row in rows:
+        options = " ".join(f"{k}={v}" for k, v in row["options"].items())
+        counts = [row[key] for key in ("planned", "ok", "diverged", "failed", "missing")]
+        cells = (row["figure"], row["scale"], seeds_text(row["seeds"]), options, *counts)
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    running = [
+        Text(f"running: {note['label']}, {_percent(note)}, {duration(note['seconds'])} so far")
+        for _, note in store.running()
+    ]
+    return Group(table, *running)
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Seeds as one would type them: "0:10" when they are a range."""
+    first, last = min(seeds), max(seeds)
+    if list(seeds) == list(range(first, last + 1)) and len(seeds) > 1:
+        return f"{first}:{last + 1}"
+    return ",".join(map(str, seeds))
+
+
+def _groups(plan: Plan) -> dict[str, list[Trial]]:
+    groups: dict[str, list[Trial]] = {}
+    for trial in plan.unique.values():
+        groups.setdefault(trial.group or trial.measurement.name, []).append(trial)
+    return groups
+
+
+def _percent(note: dict[str, Any]) -> str:
+    share = note["done"] / note["total"] if note["total"] else math.nan
+    return f"{share:.0%}"
