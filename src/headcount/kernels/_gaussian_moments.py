@@ -1,0 +1,256 @@
+"""Gaussian expectations over U of one arda2026 head: closed forms, and a Hermite series.
+
+For fixed attention, with s = U.a, s' = U.a', U ~ N(0, I_d) and a matrix P, the three moments
+    E[sigma(s) sigma(s')],   E[sigma'(s) sigma'(s')],   E[sigma'(s) sigma'(s') U^T P U]
+depend on a, a', P only through the numbers of `Pair`. S = V^T V with V = [a, a'] may be singular.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..core import Activation, Array, activations, float64
+
+Entries = Float[Array, "..."]
+ORDERS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+STEPS = (0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05)
+
+
+class Pair(NamedTuple):
+    """a.a, a'.a', a.a'; tr P; a^T P a, a^T P a' + a'^T P a, a'^T P a'."""
+
+    s11: Entries
+    s22: Entries
+    s12: Entries
+    p: Entries
+    p11: Entries
+    cross: Entries
+    p22: Entries
+
+
+class Moments(NamedTuple):
+    """E[sigma sigma'], E[slope slope'], E[slope slope' U^T P U]."""
+
+    value: Entries
+    slope: Entries
+    curved: Entries
+
+
+def _scaled(k: float, moments: Callable[[Pair], Moments]) -> Callable[[Pair], Moments]:
+    """The moments of x -> sigma(k x) from those of sigma: V becomes k V, each slope gains k."""
+
+    def of_scaled(v: Pair) -> Moments:
+        forms = [k * k * form for form in (v.s11, v.s22, v.s12, v.p11, v.cross, v.p22)]
+        plain = moments(Pair(forms[0], forms[1], forms[2], v.p, forms[3], forms[4], forms[5]))
+        return Moments(plain.value, k * k * plain.slope, k * k * plain.curved)
+
+    return of_scaled
+
+
+def _erf(v: Pair) -> Moments:
+    """sigma = erf: C = I + 2 S, E[slope slope'] = (4/pi) det(C)^{-1/2}."""
+    c11, c22, c12 = 1 + 2 * v.s11, 1 + 2 * v.s22, 2 * v.s12
+    det = c11 * c22 - c12 * c12
+    slope = (4 / math.pi) / jnp.sqrt(det)
+    traced = (c22 * v.p11 + c11 * v.p22 - c12 * v.cross) / det
+    value = (2 / math.pi) * jnp.arcsin(c12 / jnp.sqrt(c11 * c22))
+    return Moments(value, slope, slope * (v.p - 2 * traced))
+
+
+def _waves(v: Pair) -> tuple[Entries, Entries, Entries, Entries]:
+    """e_b = exp(-|b|^2/2)/2 for b = a - a' and a + a', and e_b (tr P - b^T P b)."""
+    minus = jnp.exp(v.s12 - (v.s11 + v.s22) / 2) / 2
+    plus = jnp.exp(-v.s12 - (v.s11 + v.s22) / 2) / 2
+    own = v.p - v.p11 - v.p22
+    return minus, plus, minus * (own + v.cross), plus * (own - v.cross)
+
+
+def _sin(v: Pair) -> Moments:
+    minus, plus, curved_minus, curved_plus = _waves(v)
+    return Moments(minus - plus, minus + plus, curved_minus + curved_plus)
+
+
+def _cos(v: Pair) -> Moments:
+    minus, plus, curved_minus, curved_plus = _waves(v)
+    return Moments(minus + plus, minus - plus, curved_minus - curved_plus)
+
+
+def _gaussian(v: Pair) -> Moments:
+    """sigma = exp(-x^2/2): the tilted law of U is N(0, (I + V V^T)^{-1})."""
+    det = (1 + v.s11) * (1 + v.s22) - v.s12 * v.s12
+    i11, i22, i12 = (1 + v.s22) / det, (1 + v.s11) / det, -v.s12 / det
+    value = 1 / jnp.sqrt(det)
+    t = v.s12 / det
+    traced = v.p - (i11 * v.p11 + i12 * v.cross + i22 * v.p22)
+    half = v.cross / 2
+    sandwiched = i11 * (v.p11 * i12 + half * i22) + i12 * (half * i12 + v.p22 * i22)
+    return Moments(value, value * t, value * (t * traced + 2 * sandwiched))
+
+
+_CLOSED: dict[str, Callable[[Pair], Moments]] = {
+    "erf": _erf,
+    "erf-normal": _scaled(1 / math.sqrt(2), _erf),
+    "sin": _sin,
+    "cos": _cos,
+    "gaussian": _gaussian,
+    "gaussian-narrow": _scaled(math.sqrt(2), _gaussian),
+}
+
+
+def closed_moments(activation: Activation) -> Callable[[Pair], Moments] | None:
+    """The closed form of this activation's moments, if one is known."""
+    name = activation.name
+    known = name in _CLOSED and name in activations and activations[name] == activation
+    return _CLOSED[name] if known else None
+
+
+class HermiteRule(NamedTuple):
+    """Nodes z and the table (weight of z) he_k(z): E[g(r z) he_k(z)] = g(r z) @ table.
+
+    `error` bounds the relative error of the moments for |a|, |a'| up to the radius asked for.
+    """
+
+    nodes: Float[Array, "nodes"]
+    table: Float[Array, "nodes order"]
+    error: float
+
+
+def hermite_rule(activation: Activation, radius: float, tolerance: float) -> HermiteRule:
+    """The shortest series whose error is below `tolerance` for every |a| <= radius.
+
+    The moments are sums over k of rho^k alpha_k beta_k, |rho| <= 1 (Mehler), so by Cauchy-Schwarz
+    the terms left out are at most the geometric mean of the two tails E[g^2] - sum_{k<K} alpha_k^2.
+    The tails of sigma and its derivatives are measured on a grid of radii, relative to the largest
+    E[g^2]; the error of the coefficients is measured against a fine grid. If no series of `ORDERS`
+    suffices, the longest is returned with its error.
+    """
+    radii = np.linspace(0.0, radius, 9)
+    unit = 1.0 / max(1.0, radius)
+    reach = 2 * math.sqrt(-math.log(1e-3 * min(tolerance, 1e-3)))
+    exact, squares = _coefficients(activation, radii, *_trapezoid(0.05 * unit, 13.0, ORDERS[-1]))
+    largest = np.max(squares, axis=1)
+    scale = np.where(largest > 0, largest, 1.0)
+    for order in ORDERS:
+        kept = np.cumsum(exact[..., :order] ** 2, axis=-1)[..., -1]
+        tail = np.max(np.abs(squares - kept), axis=1) / scale
+        truncation = float(max(*tail[:3], math.sqrt(tail[1] * tail[3])))
+        if truncation <= tolerance / 2:
+            break
+    for step in STEPS:
+        nodes, table = _trapezoid(step * unit, reach, order)
+        measured, _ = _coefficients(activation, radii, nodes, table)
+        slips = np.linalg.norm(measured - exact[..., :order], axis=-1) / np.sqrt(scale)[:, None]
+        slip = 2 * float(np.max(slips))
+        if slip <= tolerance / 2:
+            break
+    return HermiteRule(nodes, table, truncation + slip)
+
+
+def _coefficients(
+    activation: Activation,
+    radii: Float[Array, "radii"],
+    nodes: Float[Array, "nodes"],
+    table: Float[Array, "nodes order"],
+) -> tuple[Float[Array, "4 radii order"], Float[Array, "4 radii"]]:
+    """alpha_k of sigma and its derivatives, and the squares E[g^2], at the given radii."""
+    values = np.asarray(_derivatives(activation, radii[:, None] * nodes))
+    return values @ table, values**2 @ table[:, 0]
+
+
+def series_moments(
+    activation: Activation, nodes: Float[Array, "nodes"], table: Float[Array, "nodes order"]
+) -> Callable[[Pair], Moments]:
+    """Moments for any smooth activation by Mehler's series, without inverting S.
+
+    With r = |a|, rho = cos of the angle and alpha_k^g(r) = E[g(r z) he_k(z)], he_k orthonormal,
+    E[g(s) h(s')] = sum_k rho^k alpha_k^g(r) alpha_k^h(r'). The curved moment follows from Gaussian
+    integration by parts: with F = sigma'(s) sigma'(s'),
+    E[F U^T P U] = tr P E[F] + a^T P a E[sigma''' sigma'] + (cross) E[sigma'' sigma''] + ...
+    Heads (the leading axis) are taken one by one: the sums of one head stay in the cache.
+    """
+
+    terms = [
+        (g, h, parity)
+        for g, h in _PRODUCTS
+        for parity in (0, 1)
+        if _parity(activation) in (None, (parity + g) % 2)
+    ]
+
+    def moments(v: Pair) -> Moments:
+        r1, r2 = jnp.sqrt(v.s11), jnp.sqrt(v.s22)
+        alpha = jnp.moveaxis(_derivatives(activation, r1[..., None] * nodes) @ table, -1, 0)
+        beta = jnp.moveaxis(_derivatives(activation, r2[..., None] * nodes) @ table, -1, 0)
+        scale = r1 * r2
+        rho = jnp.where(scale > 0, v.s12 / jnp.where(scale > 0, scale, 1.0), 0.0)
+        rho = jnp.clip(rho, -1.0, 1.0)
+        square = rho * rho
+
+        def step(carry: tuple[Entries, list[Entries]], k: tuple[Array, Array]) -> tuple[Any, None]:
+            power, sums = carry
+            left, right = k
+            sums = [
+                total + power * (left[parity, g] * right[parity, h])
+                for total, (g, h, parity) in zip(sums, terms, strict=True)
+            ]
+            return (power * square, sums), None
+
+        start = (jnp.ones_like(rho), [jnp.zeros_like(rho) for _ in terms])
+        by_twos = [c.reshape(-1, 2, *c.shape[1:]) for c in (alpha, beta)]
+        (_, sums), _ = jax.lax.scan(step, start, tuple(by_twos), unroll=4)
+        expected = dict.fromkeys(_PRODUCTS, jnp.zeros_like(rho))
+        for total, (g, h, parity) in zip(sums, terms, strict=True):
+            expected[g, h] = expected[g, h] + (rho * total if parity else total)
+        value, slope, bend, left, right = (expected[product] for product in _PRODUCTS)
+        curved = v.p * slope + v.p11 * left + v.cross * bend + v.p22 * right
+        return Moments(value, slope, curved)
+
+    return lambda pairs: jax.lax.map(moments, pairs)
+
+
+_PRODUCTS = ((0, 0), (1, 1), (2, 2), (3, 1), (1, 3))
+"""The products sigma^(g)(s) sigma^(h)(s') whose expectations the moments need."""
+
+
+def _parity(activation: Activation) -> int | None:
+    """0 if sigma is even, 1 if it is odd, else None: every second coefficient may vanish."""
+    s = np.linspace(0.1, 4.0, 40)
+    with jax.ensure_compile_time_eval(), float64():
+        there, back = (
+            np.asarray(activation(jnp.asarray(s))),
+            np.asarray(activation(jnp.asarray(-s))),
+        )
+    for parity, sign in ((0, 1.0), (1, -1.0)):
+        if np.allclose(back, sign * there, rtol=1e-13, atol=1e-14):
+            return parity
+    return None
+
+
+def _derivatives(activation: Activation, s: Entries) -> Float[Array, "4 ..."]:
+    """sigma, sigma', sigma'', sigma''' at s, the last by automatic differentiation."""
+    s = jnp.asarray(s)
+    second, third = jax.jvp(activation.second_derivative, (s,), (jnp.ones_like(s),))
+    return jnp.stack([activation(s), activation.derivative(s), second, third])
+
+
+def _trapezoid(
+    step: float, reach: float, order: int
+) -> tuple[Float[Array, "nodes"], Float[Array, "nodes order"]]:
+    """Nodes and weighted orthonormal Hermite polynomials for E over N(0, 1).
+
+    The trapezoidal rule converges exponentially for functions analytic in a strip; the product of
+    the density and he_k is of order exp(-z^2/4), which sets how far the nodes reach.
+    """
+    count = math.ceil(reach / step)
+    z = step * np.arange(-count, count + 1)
+    rows = [np.ones_like(z), z]
+    for k in range(1, order - 1):
+        rows.append((z * rows[k] - math.sqrt(k) * rows[k - 1]) / math.sqrt(k + 1))
+    density = step * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return z, (density * np.stack(rows)).T
