@@ -35,3 +35,7 @@ from ._run import Run as Run
 from ._train import Checkpoint as Checkpoint
 from ._train import stack_seeds as stack_seeds
 from ._train import train as train
+from ._config import Built as Built
+from ._config import TrainConfig as TrainConfig
+from ._config import build as build
+from ._config import run_config as run_config

@@ -1,0 +1,75 @@
+"""A configuration from a TOML file and flags: flags win."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..training import TrainConfig
+
+_LISTS = ("record", "keep")
+
+
+def read_config(file: Path | None, flags: Mapping[str, Any]) -> TrainConfig:
+    """The checked configuration; flags that were not given (None) leave the file's value."""
+    from ..training import TrainConfig
+
+    values = read_toml(file) if file is not None else {}
+    for name, value in flags.items():
+        if value is None:
+            continue
+        if name == "data_option":
+            merged = {**values.get("data_options", {}), **parse_values(value)}
+            values["data_options"] = merged
+        else:
+            values[name] = _parse_flag(name, value)
+    if isinstance(values.get("seeds"), str):
+        values["seeds"] = _parse_flag("seeds", values["seeds"])
+    return TrainConfig.of(values)
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The values of a TOML file; a missing or broken file is one clear message."""
+    from ..core import BadArgument
+
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadArgument("config", str(file), str(error.strerror), fix="check the path") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadArgument("config", str(file), f"is not TOML: {error}", fix="mend it") from None
+
+
+def parse_values(texts: list[str]) -> dict[str, Any]:
+    """["L=16", "noise=bounded"] as a dictionary of numbers, lists, booleans and words."""
+    from ..lab import parse_options
+
+    return {name: _plain(text) for name, text in parse_options(texts).items()}
+
+
+def _plain(text: str) -> Any:
+    """3, 0.5, true, [1, 2] as JSON reads them; anything else is a word."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _parse_flag(name: str, value: Any) -> Any:
+    from ..core import BadArgument
+    from ..lab import parse_seeds
+
+    if name == "seeds":
+        return parse_seeds(value)
+    if name in _LISTS:
+        return tuple(part for part in value.split(",") if part)
+    if name == "rho":
+        try:
+            return tuple(float(part) for part in value.split(","))
+        except ValueError:
+            raise BadArgument("rho", value, "is not three numbers", fix="use 3,3,3") from None
+    return value

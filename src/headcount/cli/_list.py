@@ -1,0 +1,47 @@
+"""`headcount list`: everything that has a name."""
+
+from __future__ import annotations
+
+import json as json_module
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+    """List models, initialisations, data models, optimisers, figures and claims.
+
+    Parameters
+    ----------
+    json
+        Print one JSON object on standard output.
+    """
+    names = known_names()
+    if json:
+        print(json_module.dumps(names, indent=2))
+        return 0
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for kind, entries in names.items():
+        table.add_row(f"[bold]{kind}[/bold]", ", ".join(entries))
+    Console().print(table)
+    return 0
+
+
+def known_names() -> dict[str, list[str]]:
+    """The names of every kind, in the order of registration."""
+    from .. import data, lab, models, theory, training
+
+    return {
+        "models": list(models.models),
+        "initialisations": list(models.initialisations),
+        "data": list(data.data_models),
+        "optimisers": list(training.optimisers),
+        "losses": list(training.losses),
+        "activations": list(models.activations),
+        "recorders": list(training.recorders),
+        "figures": list(lab.known_figures()),
+        "claims": list(theory.claims),
+    }

@@ -1,0 +1,236 @@
+"""`headcount train`: one model on one data model, from flags or a TOML file."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from ._config import read_config
+
+if TYPE_CHECKING:
+    from ..training import Run, TrainConfig
+
+Flag = Annotated[bool, Parameter(negative=())]
+Repeated = Annotated[list[str] | None, Parameter(negative=())]
+
+
+def train_command(
+    config: Path | None = None,
+    /,
+    *,
+    model: str | None = None,
+    width: int | None = None,
+    activation: str | None = None,
+    query: str | None = None,
+    readout: str | None = None,
+    scaling: str | None = None,
+    pooling: str | None = None,
+    residual: bool | None = None,
+    init: str | None = None,
+    gamma: float | None = None,
+    n_init: int | None = None,
+    data: str | None = None,
+    n: int | None = None,
+    n_val: int | None = None,
+    data_option: Repeated = None,
+    optimiser: str | None = None,
+    eta: float | None = None,
+    rho: str | None = None,
+    batch_size: int | None = None,
+    loss: str | None = None,
+    steps: int | None = None,
+    seeds: str | None = None,
+    record: str | None = None,
+    record_every: int | None = None,
+    keep: str | None = None,
+    dtype: str | None = None,
+    chunk: int | None = None,
+    out: Path | None = None,
+    json: Flag = False,
+    dry_run: Flag = False,
+) -> int:
+    """Train a model and write the run to a netCDF file. Flags override the TOML file.
+
+    Parameters
+    ----------
+    config
+        TOML file whose keys are these flags, with _ for - and [data_options] as a table.
+    model
+        See `headcount list`; default arda2026.
+    width
+        Heads m or H, or hidden features d_m.
+    activation
+        Of arda2026 and indrnn.
+    query
+        Of arda2026: last, or seeded:K.
+    readout
+        Of deora2024: full, pooling or last.
+    scaling
+        Softmax scale of wu2023: realistic (d_m^-1/2) or ntk (d_m^-1).
+    pooling
+        Of wu2023: mean or sum.
+    residual
+        The residual variant of wu2023.
+    init
+        Initialisation; default: the paper's own.
+    gamma
+        |w| of the IndRNN at the start.
+    n_init
+        Fresh samples of the two-phase initialisation.
+    data
+        Data model; default transport-teacher.
+    n
+        Training samples.
+    n_val
+        Validation samples.
+    data_option
+        An option of the data model, as name=value; may be repeated.
+    optimiser
+        gd, projgd, projsgd, sgd, momentum or adam.
+    eta
+        Step size; default 1/sqrt(steps).
+    rho
+        Projection radii rho_c,rho_u,rho_w.
+    batch_size
+        Samples per step of sgd and projsgd.
+    loss
+        mean-squared, half-squared-sum or logistic; default: the paper's own.
+    steps
+        How many steps.
+    seeds
+        Such as 0:5 or 0,3,7.
+    record
+        Recorders, separated by commas.
+    record_every
+        Record every so many steps.
+    keep
+        average, best, or both separated by a comma.
+    dtype
+        float32 or float64.
+    chunk
+        Samples per chunk; default: what fits the cache.
+    out
+        netCDF file; default headcount-runs/<hash of the configuration>.nc.
+    json
+        Print one JSON object on standard output.
+    dry_run
+        Show the configuration and stop.
+    """
+    given = {k: v for k, v in locals().items() if k not in ("config", "out", "json", "dry_run")}
+    from ..training import run_config
+
+    chosen = read_config(config, given)
+    target = out or Path("headcount-runs") / f"{chosen.fingerprint}.nc"
+    if dry_run:
+        _show_settings(chosen, target, json)
+        return 0
+    _check_writable(target)
+    with training_progress(chosen.steps, quiet=json) as progress:
+        run = run_config(chosen, progress=progress)
+    run.save(target)
+    if json:
+        print(json_module.dumps(summarise(run, chosen, target), indent=2))
+    else:
+        _show_table(run, chosen, target)
+    return 0
+
+
+def summarise(run: Run, config: TrainConfig, target: Path) -> dict[str, Any]:
+    """The run in plain values; a number that is not finite is null."""
+    return {
+        "config": config.resolved(),
+        "settings": {k: v for k, v in run.settings.items() if not k.startswith("config_")},
+        "seeds": list(run.seeds),
+        "outcomes": list(run.outcomes),
+        "initial_loss": _numbers(run.loss[:, 0]),
+        "min_loss": _numbers(run.min_loss),
+        "final_loss": _numbers(run.final_loss),
+        "seconds": round(run.seconds, 3),
+        "file": str(target),
+    }
+
+
+def _numbers(values: Any) -> list[float | None]:
+    import math
+
+    return [float(v) if math.isfinite(v) else None for v in values]
+
+
+def _check_writable(target: Path) -> None:
+    import os
+
+    from ..core import BadArgument
+
+    folder = target.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or target.is_dir():
+        raise BadArgument("out", str(target), "cannot be written", fix="choose another file")
+
+
+@contextmanager
+def training_progress(
+    steps: int, *, quiet: bool
+) -> Iterator[Callable[[int, int, float], None] | None]:
+    """A bar with time left and the current loss, on standard error, only on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} steps"),
+        TextColumn("loss {task.fields[loss]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeLeft(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("training", total=steps, loss="-")
+
+        def tell(done: int, total: int, loss: float) -> None:
+            bar.update(task, completed=done, loss=f"{loss:.4g}")
+
+        yield tell
+
+
+def _show_settings(config: TrainConfig, target: Path, json: bool) -> None:
+    values = {**config.resolved(), "out": str(target)}
+    if json:
+        print(json_module.dumps(values, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None)
+    for name, value in values.items():
+        table.add_row(name, "-" if value is None else str(value))
+    Console().print(table)
+
+
+def _show_table(run: Run, config: TrainConfig, target: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    values = config.resolved()
+    console = Console()
+    title = f"{config.model}, width {config.width}, on {config.data}: {config.steps} steps of "
+    title += f"{config.optimiser}, eta = {values['eta']:.4g}, {run.settings['dtype']}"
+    table = Table(title=title, title_justify="left")
+    for column in ("seed", "loss at start", "smallest loss", "loss at end", "outcome"):
+        table.add_column(column, justify="left" if column == "outcome" else "right")
+    for i, seed in enumerate(run.seeds):
+        numbers = (run.loss[i, 0], run.min_loss[i], run.final_loss[i])
+        table.add_row(str(seed), *(f"{v:.4e}" for v in numbers), run.outcomes[i])
+    console.print(table)
+    console.print(f"{run.seconds:.1f} s; the run is in {target}", highlight=False, soft_wrap=True)
