@@ -23,7 +23,7 @@ from ..core import (
     self_attention,
     total,
 )
-from ..core._tree import blocks, norm, subtract
+from ..core._tree import blocks, count, norm, subtract
 from ..models import PooledAttention
 from ._paths import Chunks, GradientPath, Samples, into_chunks, map_over_chunks, sum_over_chunks
 
@@ -55,6 +55,27 @@ Recorder = Callable[[Snapshot], dict[str, Array]]
 recorders: Registry[Recorder] = Registry("recorder")
 
 
+_JACOBIAN_ENTRIES = 2**22
+"""Most numbers in the gradients of one chunk of samples: 16 MiB in float32."""
+
+
+def _over_all_heads(model: Any, tree: Any, *, power: int = 1, axis: int = 0) -> Any:
+    """`tree` scaled so that its norm is that over all heads: a group of k equal heads counts k.
+
+    Each leaf is multiplied by k^(power/2) along `axis`, the axis of its groups.
+    """
+    counts = getattr(model, "multiplicities", None)
+    if counts is None:
+        return tree
+    factors = [k ** (power / 2) for k in counts]
+
+    def leaf(values: Array) -> Array:
+        shape = [-1 if i == axis else 1 for i in range(values.ndim)]
+        return values * jnp.asarray(factors, values.dtype).reshape(shape)
+
+    return jax.tree.map(leaf, tree)
+
+
 def _register(name: str) -> Callable[[Recorder], Recorder]:
     return lambda recorder: recorders.register(name, recorder)
 
@@ -80,7 +101,7 @@ def validation_loss(now: Snapshot) -> dict[str, Array]:
 @_register("distance")
 def parameter_distance(now: Snapshot) -> dict[str, Array]:
     """||theta_b - theta_b(0)|| for every block b, and over all blocks."""
-    moved = subtract(now.params, now.start)
+    moved = _over_all_heads(now.model, subtract(now.params, now.start))
     by_block = {f"distance_{b}": norm(leaf) for b, leaf in blocks(moved).items()}
     return {**by_block, "distance": norm(moved)}
 
@@ -89,6 +110,7 @@ def parameter_distance(now: Snapshot) -> dict[str, Array]:
 def gradient_norm(now: Snapshot) -> dict[str, Array]:
     """The norm of the loss gradient for every block, and over all blocks."""
     _, grad = now.path.loss_and_gradient(now.params, now.path.prepare(now.x, now.y))
+    grad = _over_all_heads(now.model, grad)
     by_block = {f"gradient_{b}": norm(leaf) for b, leaf in blocks(grad).items()}
     return {**by_block, "gradient": norm(grad)}
 
@@ -102,22 +124,22 @@ def jacobian_norms(now: Snapshot) -> dict[str, Array]:
     """
     gradient = jax.vmap(jax.grad(now.model), in_axes=(None, 0))
     n = now.x.shape[0]
+    chunk = min(now.chunk, max(1, _JACOBIAN_ENTRIES // count(now.params)))
+    chunks = into_chunks(now.x, now.y, now.loss, chunk)
 
-    def one_chunk(samples: Samples) -> dict[str, tuple[Array, Array]]:
-        fresh = samples.weight > 0
-        return {
-            b: (jnp.tensordot(fresh.astype(samples.x.dtype), g, axes=1), fresh * _sample_norms(g))
-            for b, g in blocks(gradient(now.params, samples.x)).items()
-        }
+    def jacobian(samples: Samples) -> dict[str, Array]:
+        # The derivative in a group of k equal heads is k times that in one of them; over all
+        # heads the squares add up to k (1/k)^2 = 1/k times the square of the group's.
+        return blocks(_over_all_heads(now.model, gradient(now.params, samples.x), power=-1, axis=1))
 
     def summed(samples: Samples) -> dict[str, Array]:
-        return {b: pair[0] for b, pair in one_chunk(samples).items()}
+        fresh = (samples.weight > 0).astype(samples.x.dtype)
+        return {b: jnp.tensordot(fresh, g, axes=1) for b, g in jacobian(samples).items()}
 
     def norms(samples: Samples) -> dict[str, Array]:
-        return {b: pair[1] for b, pair in one_chunk(samples).items()}
+        return {b: _sample_norms(g) for b, g in jacobian(samples).items()}
 
-    sums = sum_over_chunks(summed, now.chunks())
-    each = map_over_chunks(norms, now.chunks())
+    sums, each = sum_over_chunks(summed, chunks), map_over_chunks(norms, chunks)
     result = {}
     for b in sums:
         result[f"jacobian_of_mean_{b}"] = jnp.linalg.norm(jnp.ravel(sums[b])) / n
@@ -135,18 +157,10 @@ def margins(now: Snapshot) -> dict[str, Array]:
     """min_j y_j f(x_j), and divided by ||U|| where the model has a block U [deora2024, App. G]."""
     smallest = jnp.min(now.y * now.outputs())
     result = {"margin": smallest}
-    if "U" in (parts := blocks(now.params)):
-        length = _weighted_norm(now.model, parts["U"])
+    if "U" in (parts := blocks(_over_all_heads(now.model, now.params))):
+        length = norm(parts["U"])
         result["normalised_margin"] = smallest / jnp.where(length > 0, length, jnp.nan)
     return result
-
-
-def _weighted_norm(model: Any, U: Float[Array, "H ..."]) -> Float[Array, ""]:
-    """||U|| over all heads; a group of k equal heads counts k times."""
-    squares = jnp.sum(U.reshape(U.shape[0], -1) ** 2, axis=1)
-    counts = getattr(model, "multiplicities", None)
-    weights = jnp.ones_like(squares) if counts is None else jnp.asarray(counts, squares.dtype)
-    return jnp.sqrt(weights @ squares)
 
 
 @_register("outputs")
@@ -184,18 +198,28 @@ class AttentionMass:
     def __call__(self, now: Snapshot) -> dict[str, Array]:
         """The mean mass on the relevant tokens."""
         check_shape("relevant", self.relevant, tuple(now.x.shape[:2]))
-        weights = jax.vmap(attention_rows(now.model), in_axes=(None, 0))(now.params, now.x)
-        mask = jnp.asarray(self.relevant)[:, None, None, :]
-        return {"attention_mass": jnp.mean(jnp.sum(jnp.where(mask, weights, 0), axis=-1))}
+        rows = jax.vmap(attention_rows(now.model), in_axes=(None, 0))
+        counts = getattr(now.model, "multiplicities", None)
+        shares = None if counts is None else [k / sum(counts) for k in counts]
+
+        def per_token(samples: Samples) -> Float[Array, "b T"]:
+            over_rows = jnp.mean(rows(now.params, samples.x), axis=2)
+            weights = None if shares is None else jnp.asarray(shares, over_rows.dtype)
+            return jnp.average(over_rows, axis=1, weights=weights)
+
+        mass = map_over_chunks(per_token, now.chunks())
+        return {"attention_mass": jnp.sum(jnp.where(self.relevant, mass, 0)) / len(mass)}
 
 
 def attention_rows(model: Any) -> Callable[[Any, Array], Float[Array, "heads rows T"]]:
-    """The attention weights of a model on one sample, heads first, one row per query."""
+    """The attention weights of a model on one sample, heads first, one row per query it uses."""
     if isinstance(model, PooledAttention):
         over_heads = jax.vmap(pooled_attention, in_axes=(None, 0, None))
         return lambda params, x: over_heads(x, params.W, model.query(x))[:, None, :]
     if hasattr(model, "readout"):
-        return lambda params, x: jax.vmap(self_attention, in_axes=(None, 0))(x, params.W)
+        used = slice(-1, None) if model.readout == "last" else slice(None)
+        each_head = jax.vmap(self_attention, in_axes=(None, 0))
+        return lambda params, x: each_head(x, params.W)[:, used]
     if hasattr(model, "logits_matrix"):
         return lambda params, x: self_attention(x, model.logits_matrix(params))[None]
     raise BadArgument("model", type(model).__name__, "has no attention", fix="use another recorder")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import optax
@@ -16,48 +17,51 @@ from ._projections import NoProjection, Projection
 class UpdateRule:
     """theta <- Proj(theta + update(grad L_B(theta))), B all samples or a random batch.
 
-    `settings` is what a record shows. The constructors below fill it from the values that they
-    use, so that rules with equal name and settings are equal and share compiled programs.
+    `settings` is what a record shows; the constructors below fill it from the values that they
+    use. They build each transformation once, so that rules with equal settings are equal and
+    share compiled programs.
     """
 
     name: str
-    transform: optax.GradientTransformation = field(compare=False)
+    transform: optax.GradientTransformation
     projection: Projection = field(default_factory=NoProjection)
     batch_size: int | None = None
     settings: tuple[tuple[str, Any], ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.batch_size is not None:
+            check_count("batch_size", self.batch_size)
+
 
 def gd(eta: float) -> UpdateRule:
     """Full-batch gradient descent: theta <- theta - eta grad L(theta)."""
-    return _plain("gd", optax.sgd(check_positive("eta", eta)), eta=eta)
+    return _plain("gd", _sgd(check_positive("eta", eta)), eta=eta)
 
 
 def projgd(eta: float, projection: Projection) -> UpdateRule:
     """ProjGD: full-batch descent, then the exact projection [arda2026, Sec. 3.3]."""
     _require_projection("projgd", projection)
-    return _plain("projgd", optax.sgd(check_positive("eta", eta)), projection, eta=eta)
+    return _plain("projgd", _sgd(check_positive("eta", eta)), projection, eta=eta)
 
 
 def projsgd(eta: float, projection: Projection, batch_size: int = 1) -> UpdateRule:
     """ProjSGD: indices drawn independently and uniformly, one per step in arda2026 Sec. 3.3."""
     _require_projection("projsgd", projection)
     check_count("batch_size", batch_size)
-    transform = optax.sgd(check_positive("eta", eta))
+    transform = _sgd(check_positive("eta", eta))
     return _plain("projsgd", transform, projection, batch_size, eta=eta)
 
 
 def sgd(eta: float, batch_size: int) -> UpdateRule:
     """Mini-batch descent, indices drawn with replacement, no projection."""
     check_count("batch_size", batch_size)
-    return _plain("sgd", optax.sgd(check_positive("eta", eta)), None, batch_size, eta=eta)
+    return _plain("sgd", _sgd(check_positive("eta", eta)), None, batch_size, eta=eta)
 
 
 def momentum(eta: float, beta: float = 0.9, batch_size: int | None = None) -> UpdateRule:
     """Heavy ball: b <- beta b + grad, theta <- theta - eta b."""
-    check_nonnegative("beta", beta)
-    if beta >= 1:
-        raise BadArgument("beta", beta, "must be below 1", fix="for example beta=0.9")
-    transform = optax.sgd(check_positive("eta", eta), momentum=beta)
+    _check_decay("beta", beta)
+    transform = _sgd(check_positive("eta", eta), momentum=beta)
     return _plain("momentum", transform, None, batch_size, eta=eta, beta=beta)
 
 
@@ -68,8 +72,10 @@ def adam(
     eps: float = 1e-8,
     batch_size: int | None = None,
 ) -> UpdateRule:
-    """Adam with constant step size."""
-    transform = optax.adam(check_positive("eta", eta), b1=b1, b2=b2, eps=eps)
+    """Adam with constant step size: theta <- theta - eta m^/(sqrt(v^) + eps)."""
+    for argument, decay in (("b1", b1), ("b2", b2)):
+        _check_decay(argument, decay)
+    transform = _adam(check_positive("eta", eta), b1, b2, check_positive("eps", eps))
     return _plain("adam", transform, None, batch_size, eta=eta, b1=b1, b2=b2, eps=eps)
 
 
@@ -80,18 +86,37 @@ def from_optax(
     name: str = "optax",
 ) -> UpdateRule:
     """Any optax transformation, with an explicit projection if one is wanted."""
+    if not (callable(getattr(transform, "init", None)) and hasattr(transform, "update")):
+        raise BadArgument(
+            "transform", transform, "is no optax transformation", fix="for example optax.lion(0.1)"
+        )
     return UpdateRule(
         name=name,
         transform=transform,
         projection=NoProjection() if projection is None else projection,
         batch_size=batch_size,
-        settings=(("transform", transform),),
     )
 
 
 optimisers: Registry[Callable[..., UpdateRule]] = Registry("optimiser")
 for _rule in (gd, projgd, projsgd, sgd, momentum, adam):
     optimisers.register(_rule.__name__, _rule)
+
+
+@lru_cache(maxsize=256)
+def _sgd(eta: float, momentum: float | None = None) -> optax.GradientTransformation:
+    return optax.sgd(eta, momentum=momentum)
+
+
+@lru_cache(maxsize=256)
+def _adam(eta: float, b1: float, b2: float, eps: float) -> optax.GradientTransformation:
+    return optax.adam(eta, b1=b1, b2=b2, eps=eps)
+
+
+def _check_decay(argument: str, value: float) -> None:
+    check_nonnegative(argument, value)
+    if value >= 1:
+        raise BadArgument(argument, value, "must be below 1", fix=f"for example {argument}=0.9")
 
 
 def _plain(

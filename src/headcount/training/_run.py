@@ -33,7 +33,7 @@ class Run:
     best: Any
     start: Any
     diverged_at: Int[Array, "seeds"]
-    """The step whose loss was not finite, or -1."""
+    """The step whose loss was not finite (tau: the loss after the last one), or -1."""
     seconds: float
 
     @property
@@ -66,7 +66,9 @@ class Run:
                 axes = tuple(f"{block}_axis{k}" for k in range(leaf.ndim - 1))
                 variables[f"{label}_{block}"] = (("seed", *axes), leaf)
         coordinates = {"seed": list(self.seeds), "recorded_step": self.recorded_steps}
-        return xr.Dataset(variables, coordinates, attrs=_plain(self.settings))
+        return xr.Dataset(
+            variables, coordinates, attrs=_plain({**self.settings, "seconds": self.seconds})
+        )
 
     def _parameter_sets(self) -> dict[str, Any]:
         sets = {"start": self.start, "final": self.params}

@@ -13,9 +13,9 @@ from ..core import (
     Array,
     BadArgument,
     Loss,
-    cast,
     check_choice,
     check_count,
+    check_finite,
     check_samples,
     check_shape,
 )
@@ -25,6 +25,19 @@ from ._recorders import Recorder, recorders
 from ._rules import UpdateRule
 
 KEEP = ("average", "best")
+
+
+def as_floats(argument: str, values: Any) -> Array:
+    """`values` as a NumPy array of floating point numbers, without a copy where it is one."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise BadArgument(argument, values, "is no array", fix="use equal lengths") from error
+    if array.dtype.kind not in "fiub":
+        raise BadArgument(
+            argument, f"array of {array.dtype}", "must hold numbers", fix="convert it"
+        )
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,21 +60,25 @@ class Setup:
     chunk: int | None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.rule, UpdateRule):
+            raise BadArgument("rule", self.rule, "is no update rule", fix="for example gd(0.1)")
         check_count("steps", self.steps)
         check_count("record_every", self.every)
+        if self.chunk is not None:
+            check_count("chunk", self.chunk)
         check_choice("dtype", self.dtype, DTYPES)
         for kept in self.keep:
             check_choice("keep", kept, KEEP)
         if not self.seeds:
             raise BadArgument("seeds", self.seeds, "is empty", fix="give at least one seed")
-        self._check_data()
+        self._check_pair(self.x, self.y)
         self._check_validation()
         self._check_params()
 
     @property
     def shared(self) -> bool:
         """Whether all seeds train on the same data."""
-        return self.y.ndim == 1
+        return self.x.ndim != 4
 
     @property
     def n(self) -> int:
@@ -73,16 +90,15 @@ class Setup:
         """Tokens per sample."""
         return self.x.shape[-2]
 
-    def _check_data(self) -> None:
-        if self.shared:
-            check_samples(self.x, self.y)
-        else:
-            check_shape("x", self.x, (len(self.seeds), None, None, None))
-            check_shape("y", self.y, (len(self.seeds), None))
-            for x, y in zip(self.x, self.y, strict=True):
-                check_samples(x, y)
-        if self.loss.labels == "signs" and not np.all(np.abs(self.y) == 1):
-            shown = f"array of shape {self.y.shape}"
+    def _check_pair(self, x: Array, y: Array) -> None:
+        """Samples and labels, shared by all seeds or with the seeds as first axis."""
+        if x.ndim == 4:
+            check_shape("x", x, (len(self.seeds), None, None, None))
+            check_shape("y", y, x.shape[:2])
+        for one_x, one_y in zip(x, y, strict=True) if x.ndim == 4 else [(x, y)]:
+            check_samples(one_x, one_y)
+        if self.loss.labels == "signs" and not np.all(np.abs(y) == 1):
+            shown = f"array of shape {y.shape}"
             raise BadArgument("y", shown, "must hold only -1 and +1", fix="use sign labels")
 
     def _check_validation(self) -> None:
@@ -91,17 +107,22 @@ class Setup:
                 raise BadArgument("validation", None, "is needed to record it", fix="give (x, y)")
             return
         x, y = self.validation
-        for one_x, one_y in [(x, y)] if np.ndim(y) == 1 else zip(x, y, strict=True):
-            check_samples(one_x, one_y)
+        try:
+            self._check_pair(x, y)
+            check_shape("x", x, (*x.shape[:-2], *self.x.shape[-2:]))
+        except BadArgument as error:
+            argument = f"validation {error.argument}"
+            raise BadArgument(argument, error.value, error.problem, fix=error.fix) from None
 
     def _check_params(self) -> None:
         expected = blocks(self.model.shapes()) if hasattr(self.model, "shapes") else {}
-        for name, leaf in blocks(self.start).items():
-            if name in expected:
-                check_shape(name, leaf, (len(self.seeds), *expected[name]))
+        for name, block in blocks(self.start).items():
+            for leaf in jax.tree.leaves(block):
+                check_shape(name, leaf, (len(self.seeds), *expected.get(name, leaf.shape[1:])))
+                check_finite(name, leaf)
         self.rule.projection.check(self.start)
-        first = cast(jax.tree.map(lambda leaf: np.asarray(leaf)[0], self.start), "float32")
-        sample = jax.ShapeDtypeStruct(self.x.shape[-2:], np.float32)
+        first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], "f4"), self.start)
+        sample = jax.ShapeDtypeStruct(self.x.shape[-2:], "f4")
         try:
             output = jax.eval_shape(self.model, first, sample)
         except (TypeError, ValueError) as error:

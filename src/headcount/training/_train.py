@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import MEAN_SQUARED, Array, Loss, cast, precision, stream
+from ..core import MEAN_SQUARED, Array, Loss, cast, losses, precision, stream
 from ._loop import Loop, Problem, State
 from ._programs import programs
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule
 from ._run import Run
-from ._setup import Setup
+from ._setup import Setup, as_floats
 
 _ROOM = 1024
 """Most steps in one call of the compiled program; it bounds the loss buffer, nothing else."""
@@ -50,12 +50,12 @@ def train(
     *,
     rule: UpdateRule,
     steps: int,
-    loss: Loss = MEAN_SQUARED,
+    loss: str | Loss = MEAN_SQUARED,
     seeds: Sequence[int] | None = None,
     validation: tuple[Array, Array] | None = None,
-    record: Sequence[str | Recorder] = (),
+    record: str | Sequence[str | Recorder] = (),
     record_every: int | None = None,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     dtype: str = "float32",
     chunk: int | None = None,
     checkpoint: Checkpoint | None = None,
@@ -68,24 +68,33 @@ def train(
     `record_every` steps and at the end. `keep` may ask for the "average" and the "best" iterate.
     A loss that is not finite stops its seed, is recorded, and leaves the other seeds alone.
     """
+    start = params if seeds is not None else stack_seeds([params])
     setup = Setup(
         model=model,
-        start=params if seeds is not None else stack_seeds([params]),
-        x=np.asarray(x),
-        y=np.asarray(y),
+        start=jax.tree.map(partial(as_floats, "params"), start),
+        x=as_floats("x", x),
+        y=as_floats("y", y),
         rule=rule,
         steps=steps,
-        loss=loss,
+        loss=losses[loss] if isinstance(loss, str) else loss,
         seeds=tuple(seeds) if seeds is not None else (0,),
-        validation=validation,
-        recorders=tuple(recorders[r] if isinstance(r, str) else r for r in record),
+        validation=None if validation is None else _validation(*validation),
+        recorders=tuple(recorders[r] if isinstance(r, str) else r for r in _listed(record)),
         every=steps if record_every is None else record_every,
-        keep=tuple(keep),
+        keep=_listed(keep),
         dtype=dtype,
         chunk=chunk,
     )
     with precision(dtype):
         return _Trainer(setup, checkpoint, progress).run()
+
+
+def _listed(names: Any) -> tuple[Any, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _validation(x: Any, y: Any) -> tuple[Array, Array]:
+    return as_floats("validation x", x), as_floats("validation y", y)
 
 
 def stack_seeds(trees: Sequence[Any]) -> Any:
@@ -103,10 +112,13 @@ class _Trainer:
         loop = Loop(setup.model, setup.loss, setup.rule, setup.n, setup.T, setup.chunk, setup.keep)
         self.programs = programs(loop, setup.recorders, _ROOM)
         keys = np.stack([jax.random.key_data(stream(s, "batches")) for s in setup.seeds])
+        # The own data of a single seed is passed like shared data: it need not be sliced, so it
+        # is not copied.
+        alone = len(setup.seeds) == 1 and not setup.shared
         self.problem = Problem(
             start=cast(setup.start, setup.dtype),
-            x=cast(setup.x, setup.dtype),
-            y=cast(setup.y, setup.dtype),
+            x=cast(setup.x[0] if alone else setup.x, setup.dtype),
+            y=cast(setup.y[0] if alone else setup.y, setup.dtype),
             key=jnp.asarray(keys),
         )
         self.validation = cast(setup.validation, setup.dtype) if setup.validation else None
@@ -147,6 +159,8 @@ class _Trainer:
     ) -> Run:
         state = jax.device_get(state)
         final = jax.device_get(self.programs.evaluate(self.problem, state.params))
+        just_now = (state.diverged_at < 0) & ~np.isfinite(final)
+        diverged_at = np.where(just_now, self.setup.steps, state.diverged_at)
         stacked = {
             name: np.stack([r[name] for r in records], axis=1) for name in (records or [{}])[0]
         }
@@ -154,14 +168,14 @@ class _Trainer:
             settings=self.setup.describe(),
             seeds=self.setup.seeds,
             loss=trace,
-            final_loss=np.where(state.diverged_at < 0, final, np.nan),
+            final_loss=np.where(diverged_at < 0, final, np.nan),
             recorded_steps=np.array(points if records else []),
             records=stacked,
             params=state.params,
             average=state.average,
             best=state.best,
             start=jax.device_get(self.problem.start),
-            diverged_at=np.asarray(state.diverged_at),
+            diverged_at=diverged_at,
             seconds=seconds,
         )
 
