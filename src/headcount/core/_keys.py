@@ -7,7 +7,8 @@ the batch or the process: `stream(3, "teacher", "anchors")` is the same key ever
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -44,30 +45,44 @@ def substream(key: PRNGKeyArray, *names: str | int) -> PRNGKeyArray:
     return key
 
 
+_LARGEST_ROUNDED = 2**20
+
+
+def _drawn(sampler: Callable[[tuple[int, ...]], Array], shape: Sequence[int]) -> Array:
+    """Draws of any shape from a sampler that is compiled for few sizes.
+
+    A draw depends on its key and its flat index alone, so a longer vector cut to size holds the
+    same numbers; rounding its length up to a power of two saves a compilation per shape.
+    """
+    size = math.prod(shape)
+    rounded = max(1024, 1 << (size - 1).bit_length()) if size else 0
+    with float64():
+        flat = np.asarray(sampler((rounded if rounded <= _LARGEST_ROUNDED else size,)))
+    return flat[:size].reshape(tuple(shape))
+
+
 def normal(key: PRNGKeyArray, shape: Sequence[int]) -> Float[Array, "..."]:
     """Standard normal draws as a float64 NumPy array, whatever the caller's precision.
 
     Drawing in double and rounding afterwards gives float32 and float64 runs the same problem.
     """
-    with float64():
-        return np.asarray(jax.random.normal(key, tuple(shape), dtype=jnp.float64))
+    return _drawn(lambda flat: jax.random.normal(key, flat, dtype=jnp.float64), shape)
 
 
 def uniform(
     key: PRNGKeyArray, shape: Sequence[int], low: float = 0.0, high: float = 1.0
 ) -> Float[Array, "..."]:
     """Uniform draws as a float64 NumPy array, whatever the caller's precision."""
-    with float64():
-        draws = jax.random.uniform(key, tuple(shape), jnp.float64, minval=low, maxval=high)
-        return np.asarray(draws)
+    return _drawn(
+        lambda flat: jax.random.uniform(key, flat, jnp.float64, minval=low, maxval=high), shape
+    )
 
 
 def rademacher(key: PRNGKeyArray, shape: Sequence[int]) -> Float[Array, "..."]:
     """Fair signs +-1 as a float64 NumPy array."""
-    with float64():
-        return np.asarray(jax.random.rademacher(key, tuple(shape), dtype=jnp.float64))
+    return _drawn(lambda flat: jax.random.rademacher(key, flat, dtype=jnp.float64), shape)
 
 
 def integers(key: PRNGKeyArray, shape: Sequence[int], below: int) -> Int[Array, "..."]:
-    """Uniform whole numbers in [0, below)."""
-    return np.asarray(jax.random.randint(key, tuple(shape), 0, below))
+    """Uniform whole numbers in [0, below), whatever the caller's precision."""
+    return _drawn(lambda flat: jax.random.randint(key, flat, 0, below, dtype=jnp.int64), shape)
