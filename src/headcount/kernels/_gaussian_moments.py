@@ -192,7 +192,7 @@ def series_moments(
         rho = jnp.clip(rho, -1.0, 1.0)
         square = rho * rho
 
-        def step(carry: tuple[Entries, list[Entries]], k: tuple[Array, Array]) -> tuple[Any, None]:
+        def step(carry: Any, k: Any) -> tuple[Any, None]:
             power, sums = carry
             left, right = k
             sums = [

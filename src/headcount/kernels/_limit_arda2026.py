@@ -187,7 +187,7 @@ def _tile_pairs(rows: int, columns: int, symmetric: bool) -> Iterator[tuple[int,
 
 @partial(jax.jit, static_argnames=("count", "d"))
 def draw_heads(key: PRNGKeyArray, start: int, *, count: int, d: int) -> tuple[Array, Array]:
-    """U: (count, d) and W: (count, d, d) of the heads start, start + 1, ... [arda2026, Sec. 5.2]."""
+    """U: (count, d), W: (count, d, d) of the heads start, start + 1, ... [arda2026, Sec. 5.2]."""
 
     def head(i: Array) -> tuple[Array, Array]:
         for_U, for_W = jax.random.split(jax.random.fold_in(key, i))

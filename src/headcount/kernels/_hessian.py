@@ -1,0 +1,208 @@
+"""Second-order tools: Hessian-vector products, extreme eigenvalues, Hessians of single heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse.linalg
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Float
+
+from ..core import (
+    Array,
+    BadArgument,
+    Loss,
+    cast,
+    check_count,
+    check_samples,
+    check_shape,
+    float64,
+    normal,
+    stream,
+    total,
+)
+from ._linearised import check_labels
+
+Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
+Scalar = Callable[[Any], Float[Array, ""]]
+
+
+def hessian_vector_product(function: Scalar, params: Any, vector: Any) -> Any:
+    """Hess function(params) vector, forward over reverse: about the cost of two gradients.
+
+    Pure and jittable; `model_function` and `loss_function` give the scalar functions.
+    """
+    return jax.jvp(jax.grad(function), (params,), (vector,))[1]
+
+
+def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
+    """params -> f(params, x), the model at one sample."""
+    return lambda params: model(params, x)
+
+
+def loss_function(
+    model: Function, loss: Loss, x: Float[Array, "n T d"], y: Float[Array, "n"]
+) -> Scalar:
+    """params -> the loss of the model on the data."""
+    check_samples(x, y)
+    check_labels(loss, y)
+    outputs = jax.vmap(model, in_axes=(None, 0))
+    return lambda params: total(loss, outputs(params, x), y)
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """An extreme eigenvalue of a Hessian, and its eigenvector as a parameter pytree.
+
+    An eigenvalue lies in [lower, upper] = value -+ residual, residual = |H v - value v|; the value
+    is a Rayleigh quotient, so the true extreme is at least as extreme. `converged` is False when
+    Lanczos stopped at its iteration limit.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    vector: Any
+    converged: bool
+
+
+@dataclass(frozen=True)
+class HessianExtremes:
+    """The smallest and the largest eigenvalue of one Hessian."""
+
+    smallest: Extreme
+    largest: Extreme
+
+    @property
+    def norm(self) -> float:
+        """The spectral norm: the larger absolute value of the two."""
+        return max(abs(self.smallest.value), abs(self.largest.value))
+
+
+def hessian_extremes(
+    function: Scalar, params: Any, *, seed: int = 0, iterations: int = 3000, dense_below: int = 128
+) -> HessianExtremes:
+    """The extreme eigenvalues of Hess function(params) by Lanczos, in float64.
+
+    Up to `dense_below` parameters the Hessian is formed and diagonalised instead. The start vector
+    comes from `seed`; `iterations` limits the products with the Hessian.
+    """
+    check_count("iterations", iterations)
+    check_count("dense_below", dense_below, least=3)
+    with float64():
+        start, unravel = ravel_pytree(cast(params, "float64"))
+        size = start.size
+        if size == 0:
+            raise BadArgument("params", params, "holds no numbers", fix="give parameters")
+
+        def flat(p: Float[Array, "p"]) -> Float[Array, ""]:
+            return function(unravel(p))
+
+        @jax.jit
+        def product(v: Float[Array, "p"]) -> Float[Array, "p"]:
+            return hessian_vector_product(flat, start, v)
+
+        def apply(v: Float[Array, "p"]) -> Float[Array, "p"]:
+            with float64():
+                return np.asarray(product(jnp.asarray(v, jnp.float64).reshape(-1)))
+
+        if size <= dense_below:
+            pairs = _dense_ends(np.stack([apply(e) for e in np.eye(size)]))
+        else:
+            pairs = _lanczos_ends(apply, size, seed, iterations)
+        ends = [_extreme(apply, vector, good, unravel) for vector, good in pairs]
+    return HessianExtremes(smallest=ends[0], largest=ends[1])
+
+
+def _dense_ends(hessian: Float[Array, "p p"]) -> list[tuple[Float[Array, "p"], bool]]:
+    _, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+    return [(vectors[:, 0], True), (vectors[:, -1], True)]
+
+
+def _lanczos_ends(
+    apply: Callable[[Any], Any], size: int, seed: int, iterations: int
+) -> list[tuple[Float[Array, "p"], bool]]:
+    operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=apply, dtype=np.float64)
+    first = normal(stream(seed, "hessian", "lanczos"), (size,))
+    space = min(size, 40)
+    pairs = []
+    for end in ("SA", "LA"):
+        try:
+            _, vectors = scipy.sparse.linalg.eigsh(
+                operator, k=1, which=end, v0=first, ncv=space, maxiter=max(1, iterations // space)
+            )
+            pairs.append((vectors[:, 0], True))
+        except scipy.sparse.linalg.ArpackNoConvergence:
+            # The outcome is data: the best Rayleigh quotient of a short Krylov space, marked.
+            pairs.append((_krylov_end(apply, first, space, end), False))
+    return pairs
+
+
+def _krylov_end(
+    apply: Callable[[Any], Any], first: Float[Array, "p"], space: int, end: str
+) -> Float[Array, "p"]:
+    """The Ritz vector at one end of a Krylov space with full orthogonalisation."""
+    basis = [first / np.linalg.norm(first)]
+    images = []
+    for _ in range(space):
+        images.append(apply(basis[-1]))
+        rest = images[-1].copy()
+        for _ in range(2):
+            rest -= np.stack(basis).T @ (np.stack(basis) @ rest)
+        length = np.linalg.norm(rest)
+        if length <= 1e-12 * np.linalg.norm(images[-1]):
+            break
+        basis.append(rest / length)
+    Q = np.stack(basis[: len(images)])
+    small = Q @ np.stack(images).T
+    _, vectors = np.linalg.eigh((small + small.T) / 2)
+    return Q.T @ vectors[:, 0 if end == "SA" else -1]
+
+
+def _extreme(
+    apply: Callable[[Any], Any],
+    vector: Float[Array, "p"],
+    converged: bool,
+    unravel: Callable[[Any], Any],
+) -> Extreme:
+    unit = vector / np.linalg.norm(vector)
+    image = apply(unit)
+    value = float(unit @ image)
+    rounding = 4 * np.finfo(np.float64).eps * np.sqrt(len(unit)) * float(np.linalg.norm(image))
+    residual = float(np.linalg.norm(image - value * unit)) + rounding
+    tree = jax.tree.map(np.asarray, unravel(jnp.asarray(unit)))
+    return Extreme(value, value - residual, value + residual, tree, converged)
+
+
+def head_hessian(head: Callable[..., Float[Array, ""]], theta: Any, *args: Any) -> Array:
+    """The dense Hessian of head(*theta, *args) in theta, a tuple of arrays, flattened in order.
+
+    For arda2026, `head_hessian(model.head, (U_i, W_i), x)` is the (d + d^2)-square Hessian of
+    h(X; theta_i) that Lemma 2 bounds; pure and jittable.
+    """
+    flat, unravel = ravel_pytree(tuple(theta))
+    return jax.hessian(lambda t: head(*unravel(t), *args))(flat)
+
+
+def head_hessians(model: Any, params: Any, x: Float[Array, "T d"]) -> Float[Array, "heads p p"]:
+    """`head_hessian` of every head of a model with heads (arda2026, deora2024), in float64.
+
+    These are Hessians of the heads h_i themselves, theta_i = (U_i, W_i): without the output weight
+    c_i and the factor m^{-1/2} or H^{-1/2}. The model's Hessian in theta is block diagonal, with
+    these blocks times that scale.
+    """
+    one_head = getattr(model, "head", None)
+    if one_head is None or not hasattr(params, "U") or not hasattr(params, "W"):
+        raise BadArgument(
+            "model", type(model).__name__, "has no heads (U, W)", fix="use arda2026 or deora2024"
+        )
+    check_shape("x", x, (None, model.d))
+    with float64():
+        U, W, sample = cast((params.U, params.W, np.asarray(x)), "float64")
+        every = jax.jit(jax.vmap(lambda u, w: head_hessian(one_head, (u, w), sample)))
+        return np.asarray(every(U, W))

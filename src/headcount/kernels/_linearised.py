@@ -1,0 +1,192 @@
+"""The model linearised at a parameter point, and gradient descent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray
+from jaxtyping import Float
+
+from ..core import (
+    MEAN_SQUARED,
+    Array,
+    BadArgument,
+    Loss,
+    cast,
+    check_count,
+    check_positive,
+    check_samples,
+    float64,
+    total,
+)
+
+Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """f_lin(params, x) = f(params0, x) + <grad f(params0, x), params - params0>, for any f.
+
+    Called like a model: it can be trained, differentiated and given to any function that takes one.
+    """
+
+    model: Function
+    params0: Any
+
+    def __call__(self, params: Any, x: Float[Array, "T d"]) -> Float[Array, "*out"]:
+        """f_lin(params, x), one forward-mode derivative at params0."""
+        # params fixes the precision: params0 may still be the stored float64 arrays.
+        start = jax.tree.map(
+            lambda at, p: jnp.asarray(at, jnp.result_type(p)), self.params0, params
+        )
+        moved = jax.tree.map(jnp.subtract, params, start)
+        value, change = jax.jvp(lambda p: self.model(p, x), (start,), (moved,))
+        return value + change
+
+    @property
+    def name(self) -> str:
+        """The model's name, marked as linearised."""
+        return f"{getattr(self.model, 'name', 'function')}-linearised"
+
+    def shapes(self) -> Any:
+        """The parameter pytree with shapes in place of arrays."""
+        return jax.tree.map(np.shape, self.params0)
+
+
+@dataclass(frozen=True)
+class LinearisedRun:
+    """Gradient descent on f_lin: outputs and losses at steps 0, every, 2 every, ..., `steps`."""
+
+    steps: Float[Array, "k"]
+    train: Float[Array, "k n"]
+    test: Float[Array, "k n_test"] | None
+    loss: Float[Array, "k"]
+    params: Any
+    loss_name: str
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Outputs and loss over the recorded steps."""
+        variables: dict[str, Any] = {"train": (("step", "sample"), self.train)}
+        variables["loss"] = (("step",), self.loss)
+        if self.test is not None:
+            variables["test"] = (("step", "test_sample"), self.test)
+        return xarray.Dataset(
+            variables, coords={"step": self.steps}, attrs={"loss": self.loss_name}
+        )
+
+
+def train_linearised(
+    model: Function,
+    params0: Any,
+    x: Float[Array, "n T d"],
+    y: Float[Array, "n"],
+    *,
+    eta: float,
+    steps: int,
+    loss: Loss = MEAN_SQUARED,
+    x_test: Float[Array, "n_test T d"] | None = None,
+    radius: float | None = None,
+    every: int = 1,
+) -> LinearisedRun:
+    """`steps` steps of gradient descent of size eta on the loss of f_lin, started at params0.
+
+    radius: after each step project onto |params - params0| <= radius (Euclidean, all blocks).
+    The derivative at params0 is traced once; each step costs one product with the Jacobian and one
+    with its transpose, which is never formed. Always in float64.
+    """
+    check_samples(x, y)
+    check_labels(loss, y)
+    check_schedule(eta, steps, every, radius)
+    with float64():
+        start = cast(params0, "float64")
+        both = np.asarray(x, np.float64)
+        if x_test is not None:
+            both = np.concatenate([both, np.asarray(x_test, np.float64)])
+        moved, outputs, losses = _descend(
+            model, loss, steps // every, every, start, both, np.asarray(y, np.float64),
+            float(eta), np.inf if radius is None else float(radius),
+        )  # fmt: skip
+        params = jax.tree.map(np.asarray, jax.tree.map(jnp.add, start, moved))
+    n = len(y)
+    outputs = np.asarray(outputs)
+    return LinearisedRun(
+        steps=every * np.arange(steps // every + 1),
+        train=outputs[:, :n],
+        test=None if x_test is None else outputs[:, n:],
+        loss=np.asarray(losses),
+        params=params,
+        loss_name=loss.name,
+    )
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _descend(
+    model: Function,
+    loss: Loss,
+    records: int,
+    every: int,
+    params0: Any,
+    x: Float[Array, "n_all T d"],
+    y: Float[Array, "n"],
+    eta: Float[Array, ""],
+    radius: Float[Array, ""],
+) -> tuple[Any, Float[Array, "k n_all"], Float[Array, "k"]]:
+    n = len(y)
+
+    def all_outputs(params: Any) -> Float[Array, "n_all"]:
+        return jax.vmap(model, in_axes=(None, 0))(params, x)
+
+    f0, forward = jax.linearize(all_outputs, params0)
+    backward = jax.linear_transpose(forward, params0)
+
+    def step(moved: Any, _: None) -> tuple[Any, None]:
+        f = f0 + forward(moved)
+        slopes = loss.weight(n) * loss.slope(f[:n], y)
+        (gradient,) = backward(jnp.zeros_like(f).at[:n].set(slopes))
+        moved = jax.tree.map(lambda m, g: m - eta * g, moved, gradient)
+        length = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(moved)))
+        shrink = jnp.where(length > radius, radius / jnp.where(length > 0, length, 1.0), 1.0)
+        return jax.tree.map(lambda m: shrink * m, moved), None
+
+    def record(moved: Any, _: None) -> tuple[Any, tuple[Array, Array]]:
+        moved, _ = jax.lax.scan(step, moved, length=every)
+        f = f0 + forward(moved)
+        return moved, (f, total(loss, f[:n], y))
+
+    zero = jax.tree.map(jnp.zeros_like, params0)
+    moved, (outputs, losses) = jax.lax.scan(record, zero, length=records)
+    first = total(loss, f0[:n], y)
+    return moved, jnp.concatenate([f0[None], outputs]), jnp.concatenate([first[None], losses])
+
+
+def check_labels(loss: Loss, y: Any) -> None:
+    """Labels +-1 where the loss asks for signs."""
+    if loss.labels == "signs":
+        check_signs(y)
+
+
+def check_signs(y: Any) -> None:
+    """Every label is -1 or +1."""
+    values = np.asarray(y)
+    bad = values[(values != 1) & (values != -1)]
+    if bad.size:
+        raise BadArgument(
+            "y", bad.ravel()[0].item(), "is not -1 or 1", fix="map the two classes to -1 and 1"
+        )
+
+
+def check_schedule(eta: float, steps: int, every: int, radius: float | None) -> None:
+    """Step size, number of steps, recording interval and optional radius of a descent."""
+    check_positive("eta", eta)
+    check_count("steps", steps)
+    check_count("every", every)
+    if steps % every:
+        raise BadArgument("every", every, f"does not divide steps = {steps}", fix="use every=1")
+    if radius is not None:
+        check_positive("radius", radius)

@@ -1,0 +1,231 @@
+"""Margins: of tangent features, of given directions, of the linear model, of a trained model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.optimize
+from jaxtyping import Float, Int
+
+from ..core import (
+    Array,
+    BadArgument,
+    cast,
+    check_finite,
+    check_positive,
+    check_samples,
+    check_shape,
+    float64,
+)
+from ._linearised import check_signs
+from ._ntk import ntk
+from ._regression import check_kernel
+
+Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
+
+SEPARABLE = "separable"
+NOT_SEPARABLE = "not separable"
+UNDECIDED = "undecided"
+NTK_NORM = math.sqrt(2)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The largest gamma with y_i <phi_i, theta> >= gamma for all i and |theta| = norm.
+
+    `primal` is the margin of the direction found, `dual` norm times the length of the shortest
+    convex combination of the y_i phi_i; the true value lies between them. `lower` and `upper`
+    widen that bracket by the rounding of the kernel matrix. The direction is
+    theta = sum_i coefficients_i phi_i; `support` are the samples with a positive weight.
+    `status` is "separable" if lower > 0, "not separable" if the shortest combination is zero up to
+    rounding (then gamma is 0 and upper bounds what rounding could hide), else "undecided".
+    """
+
+    primal: float
+    dual: float
+    lower: float
+    upper: float
+    status: str
+    norm: float
+    coefficients: Float[Array, "n"]
+    weights: Float[Array, "n"]
+    support: Int[Array, "k"]
+
+    @property
+    def gamma(self) -> float:
+        """The margin attained by the direction, zero if there is none."""
+        return max(self.primal, 0.0) if self.status != NOT_SEPARABLE else 0.0
+
+    def direction(self, model: Function, params: Any, x: Float[Array, "n T d"]) -> Any:
+        """The maximising direction theta as a parameter pytree, phi_i = grad f(params, x_i)."""
+        if self.status == NOT_SEPARABLE:
+            raise BadArgument(
+                "margin",
+                self.status,
+                "there is no direction of positive margin",
+                fix="check status",
+            )
+        with float64():
+            start, batch = cast(params, "float64"), jnp.asarray(x, jnp.float64)
+            _, back = jax.vjp(lambda p: jax.vmap(model, (None, 0))(p, batch), start)
+            (theta,) = back(jnp.asarray(self.coefficients))
+            return jax.tree.map(np.asarray, theta)
+
+
+def kernel_margin(
+    kernel: Float[Array, "n n"], y: Float[Array, "n"], *, norm: float = NTK_NORM
+) -> Margin:
+    """The margin of features with Gram matrix `kernel` [deora2024, Definition 1, P3].
+
+    max_{|theta| = norm} min_i y_i <phi_i, theta> = norm min_{a in simplex} |sum_i a_i y_i phi_i|.
+    With B^T B = (y_i K_ij y_j) the shortest combination is a non-negative least squares problem:
+    the minimiser of |B a|^2 + (sum a - 1)^2 over a >= 0, divided by its sum. The values returned
+    are computed from the kernel itself, so that they bracket the margin however well it was solved.
+    """
+    check_positive("norm", norm)
+    K = check_kernel("kernel", kernel)
+    n = len(K)
+    check_shape("y", y, (n,))
+    check_signs(y)
+    signs = np.asarray(y, np.float64)
+    signed = signs[:, None] * K * signs[None, :]
+    size = float(np.max(np.abs(K)))
+    if size == 0:
+        return _not_separable(np.full(n, 1 / n), 0.0, norm)
+    weights = _shortest_combination(signed / size)
+    products = signed @ weights
+    square = float(weights @ products)
+    # n entries of K, each rounded, are summed with weights of sum one; the weights themselves were
+    # found from eigenvalues that are known up to n eps times the largest.
+    eps = np.finfo(np.float64).eps
+    spread = float(weights @ weights) * float(np.linalg.norm(K, 2))
+    rounding = n * eps * (4 * size + spread)
+    if square <= rounding:
+        return _not_separable(weights, square + rounding, norm)
+    length = math.sqrt(square)
+    primal, dual = norm * float(np.min(products)) / length, norm * length
+    lower = norm * (float(np.min(products)) - rounding) / math.sqrt(square + rounding)
+    return Margin(
+        primal=primal,
+        dual=dual,
+        lower=lower,
+        upper=norm * math.sqrt(square + rounding),
+        status=SEPARABLE if lower > 0 else UNDECIDED,
+        norm=norm,
+        coefficients=(norm / length) * weights * signs,
+        weights=weights,
+        support=np.flatnonzero(weights),
+    )
+
+
+def _not_separable(weights: Float[Array, "n"], square: float, norm: float) -> Margin:
+    return Margin(
+        primal=0.0,
+        dual=0.0,
+        lower=-math.inf,
+        upper=norm * math.sqrt(square),
+        status=NOT_SEPARABLE,
+        norm=norm,
+        coefficients=np.zeros_like(weights),
+        weights=weights,
+        support=np.flatnonzero(weights),
+    )
+
+
+def _shortest_combination(signed: Float[Array, "n n"]) -> Float[Array, "n"]:
+    """Weights of the shortest convex combination, from the signed Gram matrix (entries <= 1)."""
+    values, vectors = np.linalg.eigh(signed)
+    kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
+    root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    system = np.vstack([root, np.ones(len(values))])
+    target = np.zeros(len(system))
+    target[-1] = 1.0
+    solution, _ = scipy.optimize.nnls(system, target, maxiter=30 * len(values))
+    weights = solution / np.sum(solution)
+    return _polished(signed, weights)
+
+
+def _polished(signed: Float[Array, "n n"], weights: Float[Array, "n"]) -> Float[Array, "n"]:
+    """One refinement on the support, where all products must agree; kept only if it is better."""
+    support = np.flatnonzero(weights)
+    block = signed[np.ix_(support, support)]
+    direct, *_ = np.linalg.lstsq(block, np.ones(len(support)), rcond=None)
+    if np.min(direct) <= 0:
+        return weights
+    refined = np.zeros_like(weights)
+    refined[support] = direct / np.sum(direct)
+    return refined if _gap(signed, refined) < _gap(signed, weights) else weights
+
+
+def _gap(signed: Float[Array, "n n"], weights: Float[Array, "n"]) -> float:
+    products = signed @ weights
+    return float(weights @ products - np.min(products))
+
+
+def ntk_margin(
+    model: Function,
+    params: Any,
+    x: Float[Array, "n T d"],
+    y: Float[Array, "n"],
+    *,
+    norm: float = NTK_NORM,
+) -> Margin:
+    """`kernel_margin` of the tangent features at `params`; call it along a run for gamma's path."""
+    check_samples(x, y)
+    check_signs(y)
+    return kernel_margin(ntk(model, params, x, blocks="total").total, y, norm=norm)
+
+
+def linear_margin(x: Float[Array, "n T d"], y: Float[Array, "n"], *, norm: float = 1.0) -> Margin:
+    """The largest min_i y_i <U, X_i> over |U| = norm: the linear model's margin [deora2024, F]."""
+    n, T, d = check_samples(x, y)
+    check_signs(y)
+    flat = np.asarray(x, np.float64).reshape(n, T * d)
+    return kernel_margin(flat @ flat.T, y, norm=norm)
+
+
+def direction_margins(
+    model: Function,
+    params: Any,
+    direction: Any,
+    x: Float[Array, "n T d"],
+    y: Float[Array, "n"],
+    *,
+    norm: float | None = NTK_NORM,
+) -> Float[Array, "n"]:
+    """y_i <grad f(params, x_i), theta> with theta scaled to `norm` (None: as given).
+
+    The smallest entry is the margin of the direction [deora2024, Definition 1, P3].
+    """
+    check_samples(x, y)
+    check_signs(y)
+    with float64():
+        start, theta = cast(params, "float64"), cast(direction, "float64")
+        batch = jnp.asarray(x, jnp.float64)
+        outputs = jax.vmap(model, (None, 0))
+        _, slopes = jax.jvp(lambda p: outputs(p, batch), (start,), (theta,))
+        length = math.sqrt(sum(float(jnp.vdot(v, v)) for v in jax.tree.leaves(theta)))
+    if norm is not None and length == 0:
+        raise BadArgument("direction", "all zeros", "has no length", fix="give a nonzero direction")
+    scale = 1.0 if norm is None else check_positive("norm", norm) / length
+    return np.asarray(y, np.float64) * np.asarray(slopes) * scale
+
+
+def normalised_margin(outputs: Float[Array, "n"], y: Float[Array, "n"], readout: Any) -> float:
+    """min_i y_i f(x_i) / |U|, U the read-out weights (an array or pytree) [deora2024, Sec. 6].
+
+    NaN when U = 0.
+    """
+    check_shape("y", y, np.shape(outputs))
+    check_finite("outputs", outputs)
+    check_signs(y)
+    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(readout)]
+    length = math.sqrt(sum(float(np.vdot(leaf, leaf)) for leaf in leaves))
+    smallest = float(np.min(np.asarray(y, np.float64) * np.asarray(outputs, np.float64)))
+    return smallest / length if length else math.nan
