@@ -1,0 +1,32 @@
+"""What the README shows is what works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from headcount.cli import run
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^\$ headcount (.+)$", README, flags=re.MULTILINE)
+
+
+def test_the_five_lines_run(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})
+    assert "e-" in capsys.readouterr().out
+
+
+def test_every_command_runs_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert len(COMMANDS) >= 9
+    for command in COMMANDS:
+        assert run(shlex.split(command)) == 0, command
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
+def test_links_lead_somewhere(link):
+    assert (Path(__file__).parents[1] / link).exists()
