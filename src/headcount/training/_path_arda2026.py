@@ -44,7 +44,7 @@ class PooledData(NamedTuple):
 
     chunks: Chunks
     logit_factor: Float[Array, ""]
-    """max |X_t| |q_X|: a logit is at most this times ||W_i||_F."""
+    """max |X_t| |q_X| over samples and tokens: a logit is at most this times ||W_i||_F."""
 
 
 def arda2026_chunk(model: PooledAttention, T: int) -> int:
@@ -56,9 +56,15 @@ def arda2026_path(model: PooledAttention, loss: Loss, chunk: int) -> GradientPat
     """The fused path for `PooledAttention`; its slow twin is `naive_path`."""
 
     def prepare(x: Float[Array, "n T d"], y: Float[Array, "n"]) -> PooledData:
-        token_norm = jnp.sqrt(jnp.max(jnp.sum(x**2, axis=-1)))
-        query_norm = jnp.sqrt(jnp.max(jnp.sum(jax.vmap(model.query)(x) ** 2, axis=-1)))
-        return PooledData(into_chunks(x, y, loss, chunk), token_norm * query_norm)
+        chunks = into_chunks(x, y, loss, chunk)
+
+        def largest(i: Array) -> Float[Array, ""]:
+            tokens = jnp.sum(chunks[i].x ** 2, axis=-1)
+            queries = jnp.sum(jax.vmap(model.query)(chunks[i].x) ** 2, axis=-1)
+            return jnp.max(jnp.max(tokens, axis=1) * queries)
+
+        factor = jnp.sqrt(jnp.max(jax.lax.map(largest, jnp.arange(chunks.count))))
+        return PooledData(chunks, factor)
 
     def loss_and_gradient(
         params: PooledAttentionParams, data: PooledData
