@@ -11,12 +11,14 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from headcount import lab
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 EXACT = (1 - np.exp(-2)) / 2
 
@@ -68,8 +70,8 @@ def trials(
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Mean error with its interval."""
-    return lab.over_seeds(data["error"])
+    """Mean error with its interval, and the fitted power law."""
+    return lab.over_seeds(data["error"]).merge(lab.power_law(data["error"], "m"))
 
 
 def verdicts(data: xr.Dataset) -> list[lab.Verdict]:
@@ -85,8 +87,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Error against width with its fitted slope."""
     (ax,) = axes
     lab.draw_interval(ax, data, "mean_error", "m", label="mean error")
-    fit = lab.loglog_slope(data["m"].values, data["error"].transpose("seed", "m").values)
-    lab.draw_slope(ax, data["m"].values, fit)
+    lab.draw_power_law(ax, data, "error", "m")
     lab.log_log(ax, "width m", "error")
 
 

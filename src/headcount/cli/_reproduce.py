@@ -181,8 +181,11 @@ def _run(
 
 
 def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
+    from ..lab import Store, survey
     from ..report import seeds_text
 
+    # Counted in the folder: a trial may have been saved in the very moment of the interruption.
+    saved = len(survey(plan, Store(out)).of("ok", "diverged", "failed"))
     command = ["headcount", "reproduce", plan.figure.id, "--scale", plan.scale]
     if plan.seeds != tuple(range(plan.figure.scales[plan.scale]["seeds"])):
         command += ["--seeds", seeds_text(plan.seeds)]
@@ -191,9 +194,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
             command += ["--option", f"{name}={value}"]
     if out != OUT:
         command += ["--out", str(out)]
-    done = sweep.cached + sweep.run
     notes.print(
-        f"Interrupted. {done} of {sweep.planned} trials are saved in {out}, and so is the state of "
+        f"Interrupted. {saved} of {sweep.planned} trials are saved in {out}, and so is the state of "
         f"long ones. To go on: {shlex.join(command)}",
         markup=False,
         highlight=False,

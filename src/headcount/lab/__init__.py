@@ -8,6 +8,7 @@ from ._context import PlainContext as PlainContext
 from ._drawing import COLOURS as COLOURS
 from ._drawing import MARKERS as MARKERS
 from ._drawing import draw_interval as draw_interval
+from ._drawing import draw_power_law as draw_power_law
 from ._drawing import draw_reference_slope as draw_reference_slope
 from ._drawing import draw_slope as draw_slope
 from ._drawing import log_log as log_log
@@ -42,6 +43,7 @@ from ._statistics import mean as mean
 from ._statistics import median as median
 from ._statistics import over_seeds as over_seeds
 from ._statistics import paired_difference as paired_difference
+from ._statistics import power_law as power_law
 from ._statistics import trend as trend
 from ._store import DEFAULT_FOLDER as DEFAULT_FOLDER
 from ._store import Store as Store

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._statistics import SlopeFit
+from ._statistics import Estimate, SlopeFit
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,6 +41,18 @@ def draw_slope(ax: Any, x: Any, fit: SlopeFit, *, index: int = 0, label: str = "
     at = np.asarray(x, dtype=float)
     text = f"{label} {fit.describe()}".strip()
     ax.plot(at, fit(at), color=COLOURS[index % len(COLOURS)], linestyle="--", label=text)
+    return ax
+
+
+def draw_power_law(
+    ax: Any, data: xr.Dataset, name: str, x: str, *, index: int = 0, label: str = ""
+) -> Any:
+    """What `power_law` stored for `name`: dashed fit, slope and interval in the legend."""
+    slope, low, high = (float(data[f"{name}_slope{end}"]) for end in ("", "_low", "_high"))
+    estimate = Estimate(slope, low, high, 0)
+    text = f"{label} {SlopeFit(estimate, estimate, 0.0).describe()}".strip()
+    colour = COLOURS[index % len(COLOURS)]
+    ax.plot(data[x].values, data[f"{name}_fit"].values, color=colour, linestyle="--", label=text)
     return ax
 
 

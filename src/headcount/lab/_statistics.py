@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy import special
 
 from ..core import Array, BadArgument, check_fraction, integers, stream
 
@@ -70,7 +70,7 @@ def mean(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Estima
     centre = float(sample.mean())
     if n == 1:
         return Estimate(centre, math.nan, math.nan, 1)
-    half = stats.t.ppf((1 + confidence) / 2, n - 1) * sample.std(ddof=1) / math.sqrt(n)
+    half = student_quantile(confidence, n - 1) * sample.std(ddof=1) / math.sqrt(n)
     return Estimate(centre, centre - float(half), centre + float(half), n)
 
 
@@ -87,7 +87,7 @@ def median(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Esti
         return Estimate(math.nan, math.nan, math.nan, 0)
     centre = float(np.median(sample))
     tail = (1 - confidence) / 2
-    fitting = [k for k in range(1, n // 2 + 1) if stats.binom.cdf(k - 1, n, 0.5) <= tail]
+    fitting = [k for k in range(1, n // 2 + 1) if special.bdtr(k - 1, n, 0.5) <= tail]
     if not fitting:
         return Estimate(centre, math.nan, math.nan, n)
     k = fitting[-1]
@@ -156,8 +156,8 @@ def _bootstrap_slope(
     means = rows[draws].mean(axis=1)
     positive = means[(means > 0).all(axis=1)]
     slopes = np.log(positive) @ weights
-    quantile = stats.t.ppf((1 + confidence) / 2, n - 1)
-    level = float(stats.norm.cdf(-math.sqrt(n / (n - 1)) * quantile))
+    quantile = student_quantile(confidence, n - 1)
+    level = float(special.ndtr(-math.sqrt(n / (n - 1)) * quantile))
     low, high = np.quantile(slopes, [level, 1 - level])
     return float(low), float(high)
 
@@ -170,7 +170,7 @@ def _line_interval(
         return Estimate(value, math.nan, math.nan, k)
     spread = ((logx - logx.mean()) ** 2).sum()
     error = math.sqrt(float(residual @ residual) / (k - 2) / spread)
-    half = float(stats.t.ppf((1 + confidence) / 2, k - 2)) * error
+    half = student_quantile(confidence, k - 2) * error
     return Estimate(value, value - half, value + half, k)
 
 
@@ -191,10 +191,18 @@ def trend(
     return Estimate(estimate.value, low, high, estimate.count)
 
 
+def student_quantile(confidence: float, degrees: int) -> float:
+    """The t for which a Student variable lies in [-t, t] with probability `confidence`."""
+    return float(special.stdtrit(degrees, (1 + confidence) / 2))
+
+
 def _kendall(x: Float[Array, "point"], y: Float[Array, "point"]) -> float:
-    if np.ptp(y) == 0:
-        return 0.0  # a constant has no trend; tau-b itself is 0/0 there
-    return float(stats.kendalltau(x, y).statistic)
+    """tau-b: concordant minus discordant pairs, over the pairs not tied in x and in y."""
+    upper = np.triu_indices(x.size, 1)
+    dx = np.sign(np.subtract.outer(x, x))[upper]
+    dy = np.sign(np.subtract.outer(y, y))[upper]
+    untied = math.sqrt(np.count_nonzero(dx) * np.count_nonzero(dy))
+    return float(dx @ dy) / untied if untied else 0.0  # a constant has no trend
 
 
 def over_seeds(
@@ -222,6 +230,38 @@ def over_seeds(
         {name + suffix: (dims, parts[..., i]) for i, suffix in enumerate(("", "_low", "_high"))},
         coords=coords,
     )
+
+
+def power_law(
+    data: xr.DataArray, x: str, name: str | None = None, *, dim: str = "seed"
+) -> xr.Dataset:
+    """The log-log fit of `data` against its dimension `x`, as variables to plot and to store.
+
+    `name_slope` with `_low`, `_high` (over seeds), `name_line_slope` with `_low`, `_high` (least
+    squares of the means) and `name_fit`, the fitted values at x. Other dimensions stay.
+    """
+    import xarray as xr
+
+    name = str(data.name) if name is None else name
+    at = data[x].values.astype(float)
+    rest = [d for d in data.dims if d not in (dim, x)]
+    values = data.transpose(*rest, dim, x).values.astype(float)
+    outer = values.shape[: len(rest)]
+    ends = ("", "_low", "_high")
+    columns = [f"{name}_slope{end}" for end in ends] + [f"{name}_line_slope{end}" for end in ends]
+    numbers = np.full((*outer, len(columns)), np.nan)
+    fitted = np.full((*outer, at.size), np.nan)
+    for index in np.ndindex(*outer):
+        fit = loglog_slope(at, values[index])
+        numbers[index] = [
+            fit.slope.value, fit.slope.low, fit.slope.high,
+            fit.line.value, fit.line.low, fit.line.high,
+        ]  # fmt: skip
+        fitted[index] = fit(at)
+    variables: dict[str, Any] = {c: (rest, numbers[..., i]) for i, c in enumerate(columns)}
+    variables[f"{name}_fit"] = ([*rest, x], fitted)
+    coords = {key: coord for key, coord in data.coords.items() if dim not in coord.dims}
+    return xr.Dataset(variables, coords=coords)
 
 
 def _finite(values: Any) -> Float[Array, "seed"]:

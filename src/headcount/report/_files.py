@@ -29,7 +29,9 @@ def write_files(collection: Collection, store: Store) -> list[Path]:
         "data.nc": netcdf(collection.data),
         "plotted.csv": table(collection.statistics).encode(),
         "verdicts.json": _verdicts(collection).encode(),
-        **{f"figure.{kind}": render(collection, kind) for kind in ("png", "pdf", "svg")},
+        **{
+            f"figure.{kind}": data for kind, data in render(collection, "png", "pdf", "svg").items()
+        },
     }
     for file, content in contents.items():
         write_atomically(folder / file, content)

@@ -57,12 +57,19 @@ def draw(collection: Collection) -> Any:
     return canvas
 
 
-def render(collection: Collection, kind: str) -> bytes:
-    """The figure as the bytes of a png, pdf or svg file."""
+def render(collection: Collection, *kinds: str) -> dict[str, bytes]:
+    """The figure as the bytes of files: render(collection, "png", "pdf", "svg")["png"]."""
     import matplotlib as mpl
 
-    check_choice("kind", kind, tuple(_METADATA))
+    for kind in kinds:
+        check_choice("kind", kind, tuple(_METADATA))
+    canvas = draw(collection)
+    files = {}
     with mpl.rc_context(STYLE):
-        buffer = io.BytesIO()
-        draw(collection).savefig(buffer, format=kind, metadata=_METADATA[kind])
-    return buffer.getvalue()
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")  # laid out once; saving would do it again each time
+        for kind in kinds:
+            buffer = io.BytesIO()
+            canvas.savefig(buffer, format=kind, metadata=_METADATA[kind])
+            files[kind] = buffer.getvalue()
+    return files

@@ -1,0 +1,41 @@
+"""Comparing results folders, and listening to sweeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from headcount import lab
+
+
+class Messages(lab.SilentReporter):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def message(self, text: str) -> None:
+        """Kept."""
+        self.messages.append(text)
+
+
+def payloads(plan: lab.Plan, folder: Path) -> dict[str, dict[str, np.ndarray]]:
+    """All stored numbers of a plan."""
+    store = lab.Store(folder)
+    return {
+        address: stored.payload
+        for address in plan.unique
+        if (stored := store.read(address)) is not None
+    }
+
+
+def assert_same(plan: lab.Plan, one: Path, other: Path) -> None:
+    """Both folders hold every trial, bit for bit the same."""
+    a, b = payloads(plan, one), payloads(plan, other)
+    assert set(a) == set(b) == set(plan.unique)
+    for address in a:
+        assert set(a[address]) == set(b[address])
+        for name in a[address]:
+            assert a[address][name].dtype == b[address][name].dtype
+            assert a[address][name].tobytes() == b[address][name].tobytes(), (address, name)

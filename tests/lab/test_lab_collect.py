@@ -1,0 +1,133 @@
+"""Declarations, addresses, and the way from trials to one data set."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import toy_figure
+
+from headcount import core, lab
+from headcount.lab._collect import to_dataset
+
+FIGURE = toy_figure.figure
+
+
+def test_an_address_is_the_sha256_of_the_canonical_json() -> None:
+    text = '{"config":{"a":[1,2.5],"b":null},"measurement":"x","version":2}'
+    expected = hashlib.sha256(text.encode()).hexdigest()
+    assert lab.content_address("x", 2, {"b": None, "a": (1, 2.5)}) == expected
+    assert lab.content_address("x", 3, {"b": None, "a": (1, 2.5)}) != expected
+
+
+@pytest.mark.parametrize("value", [np.float64(1), float("nan"), {1: 2}, {"a": {3}}, object()])
+def test_only_plain_values_have_an_address(value: Any) -> None:
+    with pytest.raises(core.BadArgument, match="config"):
+        lab.content_address("x", 1, {"a": value})
+
+
+def test_figures_share_trials() -> None:
+    one = lab.make_plan(FIGURE, "smoke", seeds=[0])
+    two = lab.make_plan(FIGURE, "quick", seeds=[0])
+    assert set(one.unique) < set(two.unique)  # quick has the same widths and one more
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"id": "Fig 1"}, "paper/figure"),
+        ({"scales": {"quick": {"seeds": 1}}}, "three scales"),
+        ({"scales": {"smoke": {"seeds": 1}, "quick": {"seeds": 1}, "paper": {"s": 1}}}, "same"),
+        ({"scales": {"smoke": {"n": 1}, "quick": {"n": 1}, "paper": {"n": 1}}}, "seeds among"),
+    ],
+)
+def test_a_bad_figure_is_refused(change: dict[str, Any], match: str) -> None:
+    fields = {name: getattr(FIGURE, name) for name in FIGURE.__dataclass_fields__}
+    with pytest.raises(core.BadArgument, match=match):
+        lab.Figure(**(fields | change))
+
+
+def test_a_measurement_must_be_found_by_name() -> None:
+    with pytest.raises(core.BadArgument, match="module level"):
+        lab.Measurement("x", 1, lambda config, context: {}, {})
+
+
+def test_equal_coordinates_are_refused() -> None:
+    fields = {name: getattr(FIGURE, name) for name in FIGURE.__dataclass_fields__}
+    twice = lab.Figure(**(fields | {"trials": lambda *a: 2 * toy_figure.trials(*a)}))
+    with pytest.raises(core.BadArgument, match="same coordinates"):
+        lab.make_plan(twice, "smoke")
+
+
+def test_cost_packs_longest_first() -> None:
+    seconds = {8: 3.0, 32: 2.0, 128: 2.0}
+    measurement = lab.Measurement(
+        "c", 1, toy_figure.measure, {}, lambda config: (seconds[config["m"]], 10.0 * config["m"])
+    )
+    trials = [lab.Trial(measurement, {"m": m}, {"m": m}) for m in seconds]
+    assert lab.cost(trials, 2) == lab.Cost(4.0, 1600.0, 2)
+    assert lab.cost(trials, 1) == lab.Cost(7.0, 1280.0, 1)
+    assert lab.cost([], 2).seconds == 0
+
+
+def stored(**payload: Any) -> lab.StoredTrial:
+    arrays = {name: np.asarray(value) for name, value in payload.items()}
+    return lab.StoredTrial(arrays, {"outcome": "ok", "seconds": 1.0})
+
+
+def test_ragged_trials_fall_into_place() -> None:
+    """Own step coordinates are united, uncoordinated entries counted, gaps are NaN."""
+    outputs = {"loss": ("step",), "step": ("step",), "grid": ("step", "k"), "best": ()}
+    measurement = lab.Measurement("r", 1, toy_figure.measure, outputs)
+    trials = [
+        lab.Trial(measurement, {"model": a, "seed": s}, {"model": a, "seed": s})
+        for a in ("t", "rnn")
+        for s in (3, 1)
+    ]
+    found: dict[str, lab.StoredTrial | None] = {t.address: None for t in trials}
+    found[trials[0].address] = stored(loss=[1.0, 2.0], step=[0, 10], grid=[[1.0], [2.0]], best=0.5)
+    found[trials[3].address] = stored(
+        loss=[5.0, 6.0], step=[5, 10], grid=[[1.0, 2], [3, 4]], best=0.25
+    )
+    failed = lab.StoredTrial({}, {"outcome": "failed", "reason": "r", "seconds": 2.0})
+    found[trials[1].address] = failed
+    data = to_dataset(trials, found)
+    assert data["loss"].dims == ("model", "seed", "step")
+    assert data["step"].values.tolist() == [0, 5, 10]
+    np.testing.assert_array_equal(data["loss"].sel(model="t", seed=3), [1, np.nan, 2])
+    np.testing.assert_array_equal(data["loss"].sel(model="rnn", seed=1), [np.nan, 5, 6])
+    np.testing.assert_array_equal(
+        data["grid"].sel(model="rnn", seed=1), [[np.nan, np.nan], [1, 2], [3, 4]]
+    )
+    np.testing.assert_array_equal(data["best"], [[0.5, np.nan], [np.nan, 0.25]])
+    assert data["r_outcome"].values.tolist() == [["ok", "failed"], ["missing", "ok"]]
+    assert float(data["r_seconds"].sel(model="t", seed=1)) == 2.0
+
+
+def test_collect_reads_and_judges(tmp_path: Path, plan: lab.Plan, calls) -> None:
+    lab.run_plan(plan, tmp_path, workers=0)
+    count = len(calls())
+    collection = lab.collect(plan, lab.Store(tmp_path))
+    assert len(calls()) == count == 12
+    assert collection.missing == 0
+    assert collection.data.sizes == {"m": 3, "seed": 4, "step": 5}
+    direct = toy_figure.measure({"m": 32, "steps": 5, "seed": 2}, lab.PlainContext())
+    assert float(collection.data["error"].sel(m=32, seed=2)) == direct["error"]
+    assert "mean_error" in collection.data
+    assert "error" not in collection.statistics
+    assert [verdict.outcome for verdict in collection.verdicts][1] == lab.NOT_CONFIRMED
+    assert '"scale": "smoke"' in collection.data.attrs["plan"]
+
+
+def test_a_new_figure_is_one_file() -> None:
+    """Every module of lab.figures registers at least one figure by being imported."""
+    import pkgutil
+
+    from headcount.lab import figures
+
+    known = lab.known_figures()
+    modules = [module.name for module in pkgutil.iter_modules(figures.__path__)]
+    assert len(known) >= 1 + len([name for name in modules if not name.startswith("_")])

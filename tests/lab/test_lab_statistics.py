@@ -1,0 +1,134 @@
+"""Statistics against textbook formulas, SciPy, and their coverage."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from headcount import core, lab
+
+SAMPLE = core.normal(core.stream(3, "sample"), (9,))
+
+
+def test_mean_is_the_t_interval_and_leaves_out_nan() -> None:
+    estimate = lab.mean(np.append(SAMPLE, np.nan))
+    low, high = stats.t.interval(0.95, 8, SAMPLE.mean(), stats.sem(SAMPLE))
+    assert estimate.count == 9
+    np.testing.assert_allclose((estimate.value, estimate.low, estimate.high),
+                               (SAMPLE.mean(), low, high), rtol=1e-12)  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_too_few_seeds_have_no_interval(n: int) -> None:
+    for estimate in (lab.mean(SAMPLE[:n]), lab.median(SAMPLE[:n])):
+        assert not estimate.known
+        assert math.isnan(estimate.value) == (n == 0)
+
+
+def test_median_interval_covers_by_order_statistics() -> None:
+    assert not lab.median(SAMPLE[:5]).known
+    values = np.sort(SAMPLE)
+    estimate = lab.median(SAMPLE)
+    # n = 9: P(Bin < 2) = 10/512 = 0.0195 <= 0.025 < P(Bin < 3) = 0.0898, so k = 2.
+    assert (estimate.value, estimate.low, estimate.high) == (values[4], values[1], values[7])
+
+
+def test_paired_difference_is_the_paired_t_test() -> None:
+    a, b = SAMPLE, 0.3 * SAMPLE + core.normal(core.stream(4, "other"), (9,))
+    estimate = lab.paired_difference(a, b)
+    interval = stats.ttest_rel(a, b).confidence_interval(0.95)
+    np.testing.assert_allclose((estimate.low, estimate.high), interval, rtol=1e-12)
+    with pytest.raises(core.BadArgument, match="must pair"):
+        lab.paired_difference(a, b[:3])
+
+
+def test_slope_of_an_exact_power_law() -> None:
+    x = np.array([8.0, 16, 64, 128])
+    factors = np.array([[0.5], [1.0], [1.7]])
+    fit = lab.loglog_slope(x, factors * x**-0.5)
+    for estimate in (fit.slope, fit.line):
+        np.testing.assert_allclose(
+            (estimate.value, estimate.low, estimate.high), -0.5, rtol=1e-9, atol=1e-9
+        )
+    np.testing.assert_allclose(fit(x), factors.mean() * x**-0.5, rtol=1e-12)
+    assert fit.describe() == "slope -0.50 [-0.50, -0.50]"
+
+
+def test_line_interval_is_scipys_linregress() -> None:
+    x = np.array([1.0, 2, 3, 5, 8])
+    y = np.exp(core.normal(core.stream(0, "y"), (5,)))
+    fit = lab.loglog_slope(x, y[None])
+    line = stats.linregress(np.log(x), np.log(y))
+    half = stats.t.ppf(0.975, 3) * line.stderr
+    np.testing.assert_allclose(
+        (fit.line.value, fit.line.low, fit.line.high),
+        (line.slope, line.slope - half, line.slope + half),
+        rtol=1e-10,
+    )
+    assert not fit.slope.known  # one seed
+    assert "[" not in fit.describe()
+
+
+def test_slope_interval_covers_as_often_as_it_says() -> None:
+    """Coverage over repetitions, within three standard errors of 95 % or above."""
+    repetitions, seeds = 300, 6
+    x = np.array([8.0, 16, 32, 64])
+    noise = core.normal(core.stream(1, "coverage"), (repetitions, seeds, 4))
+    truth, hits = -0.5, 0
+    for one in noise:
+        fit = lab.loglog_slope(x, x**truth * (1 + 0.1 * one))
+        hits += fit.slope.low <= truth <= fit.slope.high
+    assert hits / repetitions >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / repetitions)
+    assert fit.slope.high - fit.slope.low < 0.4  # not by being useless
+
+
+def test_slope_is_deterministic_and_drops_incomplete_seeds() -> None:
+    x = np.array([1.0, 2, 4])
+    y = np.exp(core.normal(core.stream(5, "y"), (6, 3)))
+    with_gap = np.vstack([y, [1.0, np.nan, 1.0]])
+    assert lab.loglog_slope(x, y) == lab.loglog_slope(x, with_gap)
+
+
+def test_slope_refuses_what_has_no_logarithm() -> None:
+    assert not lab.loglog_slope(np.array([1.0, 2]), -np.ones((3, 2))).slope.known
+    for x, y in (([0.0, 1.0], np.ones((2, 2))), ([1.0, 1.0], np.ones((2, 2))), ([1.0], [[1.0]])):
+        with pytest.raises(core.BadArgument):
+            lab.loglog_slope(np.array(x), np.array(y))
+
+
+def test_trend_is_kendalls_tau_b() -> None:
+    x = np.array([1.0, 2, 3, 3, 5])
+    y = np.round(core.normal(core.stream(6, "y"), (7, 5)), 1)
+    y[0, 1] = y[0, 2]
+    expected = np.mean([stats.kendalltau(x, row).statistic for row in y])
+    np.testing.assert_allclose(lab.trend(x, y).value, expected, rtol=1e-12)
+    assert lab.trend(x, np.ones((3, 5))).value == 0.0
+
+
+def test_over_seeds_and_power_law_keep_the_other_dimensions() -> None:
+    values = np.exp(core.normal(core.stream(7, "v"), (2, 5, 3)))
+    data = xr.DataArray(
+        values,
+        dims=("model", "seed", "m"),
+        coords={"model": ["a", "b"], "m": [1, 2, 4]},
+        name="loss",
+    )
+    summary = lab.over_seeds(data)
+    assert set(summary) == {"mean_loss", "mean_loss_low", "mean_loss_high"}
+    assert summary["mean_loss"].dims == ("model", "m")
+    direct = lab.mean(values[1, :, 2])
+    assert float(summary["mean_loss_low"].sel(model="b", m=4)) == pytest.approx(direct.low)
+    assert float(lab.over_seeds(data, kind="median")["median_loss"][0, 0]) == np.median(
+        values[0, :, 0]
+    )
+    law = lab.power_law(data, "m")
+    fit = lab.loglog_slope([1, 2, 4], values[1])
+    assert float(law["loss_slope_high"].sel(model="b")) == fit.slope.high
+    assert float(law["loss_line_slope_low"].sel(model="b")) == fit.line.low
+    np.testing.assert_allclose(law["loss_fit"].sel(model="b"), fit([1, 2, 4]))
+    with pytest.raises(core.BadArgument, match="mean, median"):
+        lab.over_seeds(data, kind="mode")

@@ -1,0 +1,111 @@
+"""Verdicts: three outcomes, decided by where the interval lies."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from headcount import core, lab
+
+C, N, I = lab.CONFIRMED, lab.NOT_CONFIRMED, lab.INCONCLUSIVE
+X = np.array([8.0, 16, 32, 64])
+NOISE = 0.02 * core.normal(core.stream(0, "noise"), (6, 4))
+FALLING = X**-0.5 * (1 + NOISE)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected", "outcome"),
+    [
+        (0.2, 0.4, (0.0, 1.0), C),
+        (0.0, 1.0, (0.0, 1.0), C),
+        (-0.1, 0.4, (0.0, 1.0), I),
+        (0.5, 1.1, (0.0, 1.0), I),
+        (-1.0, 2.0, (0.0, 1.0), I),
+        (-0.4, -0.2, (0.0, 1.0), N),
+        (1.1, 1.2, (0.0, 1.0), N),
+        (1e9, 2e9, (0.0, math.inf), C),
+        (0.0, 0.0, (0.0, math.inf), I),
+        (1.0, 1.0, (1.0, 1.0), C),
+        (math.nan, math.nan, (0.0, 1.0), I),
+    ],
+)
+def test_where_the_interval_lies(low, high, expected, outcome) -> None:
+    estimate = lab.Estimate((low + high) / 2, low, high, 5)
+    verdict = lab.inside("c", estimate, expected)
+    assert verdict.outcome == outcome
+    assert (verdict.interval, verdict.expected) == ((low, high), expected) or math.isnan(low)
+    json.dumps(verdict.to_json(), allow_nan=False)
+
+
+def test_the_sentence_has_the_numbers_that_decided() -> None:
+    verdict = lab.inside("c", lab.Estimate(0.3, 0.2, 0.4, 5), (0.0, math.inf), "slope")
+    expected = "slope 0.3, interval [0.2, 0.4] from 5 seeds, lies inside what was expected: above 0"
+    assert verdict.sentence == expected
+    with pytest.raises(core.BadArgument, match="swap"):
+        lab.inside("c", lab.Estimate(0.3, 0.2, 0.4, 5), (1.0, 0.0))
+
+
+@pytest.mark.parametrize(("expected", "outcome"), [((-0.6, -0.4), C), ((-0.1, 0.1), N)])
+def test_exponent(expected, outcome) -> None:
+    assert lab.exponent("c", X, FALLING, expected).outcome == outcome
+
+
+def test_exponent_with_one_seed_is_inconclusive() -> None:
+    assert lab.exponent("c", X, FALLING[:1], (-0.6, -0.4)).outcome == I
+
+
+@pytest.mark.parametrize(("above", "outcome"), [(0.9, C), (1.1, N), (1.0, I)])
+def test_threshold(above, outcome) -> None:
+    values = 1.0 + NOISE[:, 0] - NOISE[:, 0].mean()
+    assert lab.threshold("c", values, above=above).outcome == outcome
+
+
+@pytest.mark.parametrize(("factor", "outcome"), [(1.5, C), (2.5, N), (2.0, I)])
+def test_separation_is_a_ratio(factor, outcome) -> None:
+    spread = np.exp(NOISE[:, 0] - NOISE[:, 0].mean())
+    shared = np.array([1.0, 10, 100, 5, 50, 2])  # paired: what both share cancels
+    verdict = lab.separation("c", 2 * shared * spread, shared, factor=factor)
+    assert verdict.outcome == outcome
+    assert verdict.value == pytest.approx(2.0)
+    with pytest.raises(core.BadArgument, match="positive"):
+        lab.separation("c", -shared, shared)
+
+
+def test_difference() -> None:
+    a = 1 + NOISE[:, 0]
+    assert lab.difference("c", a, np.zeros(6)).outcome == C
+    assert lab.difference("c", a, a + 0.5).outcome == N
+    assert lab.difference("no effect", a, a + NOISE[:, 1], (-0.1, 0.1)).outcome == C
+
+
+def test_ordering_needs_every_step() -> None:
+    a, b, c = 1 + NOISE[:, 0], 2 + NOISE[:, 1], 3 + NOISE[:, 2]
+    assert lab.ordering("c", {"a": a, "b": b, "c": c}).outcome == C
+    wrong = lab.ordering("c", {"a": a, "c": c, "b": b})
+    assert wrong.outcome == N
+    assert wrong.sentence.startswith("b - c")
+    equal = 2 + NOISE[:, 3] + (NOISE[:, 1] - NOISE[:, 3]).mean()
+    assert lab.ordering("c", {"a": a, "b": b, "e": equal}).outcome == I
+    # A refuted step decides even when another one is wildly uncertain.
+    wild = np.array([-900.0, 900, -900, 900, -900, 901])
+    assert lab.ordering("c", {"b": b, "a": a, "w": wild}).outcome == N
+    with pytest.raises(core.BadArgument):
+        lab.ordering("c", {"a": a})
+
+
+def test_monotone() -> None:
+    assert lab.monotone("c", X, FALLING, "decreasing").outcome == C
+    assert lab.monotone("c", X, FALLING, "increasing").outcome == N
+    assert lab.monotone("c", X[::-1], FALLING[:, ::-1], "decreasing").outcome == C
+    flat = core.normal(core.stream(2, "flat"), (6, 4))
+    assert lab.monotone("c", X, flat, "decreasing").outcome == I
+    bump = FALLING.copy()
+    bump[:, 2] += 0.5
+    verdict = lab.monotone("c", X, bump, "decreasing")
+    assert verdict.outcome == N
+    assert "between 16 and 32" in verdict.sentence
+    with pytest.raises(core.BadArgument, match="increasing, decreasing"):
+        lab.monotone("c", X, FALLING, "down")

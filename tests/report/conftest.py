@@ -1,0 +1,8 @@
+"""The toy figure of the engine's tests serves here as well."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
