@@ -88,7 +88,7 @@ def test_transported_point_has_the_linear_model_of_eq_10(relative):
 
 
 def test_float32_labels_agree_with_float64(relative):
-    single = dataclasses.replace(SMALL, dtype="float32", pool=600)
+    single = dataclasses.replace(SMALL, dtype="float32")
     x, y = single.sample(20, 0)
     x64, y64 = dataclasses.replace(single, dtype="float64").sample(20, 0)
     assert y.dtype == np.float64
@@ -96,12 +96,13 @@ def test_float32_labels_agree_with_float64(relative):
     np.testing.assert_allclose(y, y64, atol=relative["float32"] * np.max(np.abs(y64)))
 
 
-def test_a_label_does_not_depend_on_its_batch():
-    teacher = dataclasses.replace(SMALL, pool=700)
-    x = teacher.law.inputs(301, 0)
-    v = teacher.transport(0)
-    together = teacher.labels(x, v, 0)
-    alone = np.concatenate([teacher.labels(x[:100], v, 0), teacher.labels(x[100:], v, 0)])
+def test_a_label_does_not_depend_on_its_batch_or_chunk(monkeypatch):
+    x = SMALL.law.inputs(21, 0)
+    v = SMALL.transport(0)
+    together = SMALL.labels(x, v, 0)
+    monkeypatch.setattr("headcount.data._teacher._CHUNK_NUMBERS", 4 * 13 * 5)
+    np.testing.assert_allclose(SMALL.labels(x, v, 0), together, rtol=1e-12, atol=1e-15)
+    alone = np.concatenate([SMALL.labels(x[:5], v, 0), SMALL.labels(x[5:], v, 0)])
     np.testing.assert_allclose(together, alone, rtol=1e-12, atol=1e-15)
 
 
