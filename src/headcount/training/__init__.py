@@ -7,6 +7,12 @@ from ..core import Loss as Loss
 from ..core import losses as losses
 from ._path_arda2026 import arda2026_chunk as arda2026_chunk
 from ._path_arda2026 import arda2026_path as arda2026_path
+from ._path_deora2024 import deora2024_chunk as deora2024_chunk
+from ._path_deora2024 import deora2024_path as deora2024_path
+from ._path_indrnn import indrnn_chunk as indrnn_chunk
+from ._path_indrnn import indrnn_path as indrnn_path
+from ._path_wu2023 import wu2023_chunk as wu2023_chunk
+from ._path_wu2023 import wu2023_path as wu2023_path
 from ._paths import GradientPath as GradientPath
 from ._paths import generic_path as generic_path
 from ._paths import gradient_path as gradient_path
