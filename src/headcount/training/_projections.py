@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import jax
-import optax
+import jax.numpy as jnp
 
-from ..core import BadArgument, check_positive
+from ..core import Array, BadArgument, check_positive
 from ..core._tree import blocks, with_blocks
 
 
@@ -64,15 +64,23 @@ class HeadBalls:
             )
 
     def __call__(self, params: Any, start: Any) -> Any:
-        """x0 + (x - x0) min(1, r/|x - x0|), per head and per block."""
-        origin = blocks(start)
-        moved = blocks(params)
+        """x0 + (x - x0) min(1, r/|x - x0|), per head and per block; inside, x itself."""
+        origin, moved = blocks(start), blocks(params)
         projected = {}
         for block, rho in self.radii:
             radius = rho / math.sqrt(moved[block].shape[0])
-            shrink = jax.vmap(optax.projections.projection_l2_ball, in_axes=(0, None))
-            projected[block] = origin[block] + shrink(moved[block] - origin[block], radius)
+            projected[block] = jax.vmap(_into_ball, (0, 0, None))(
+                moved[block], origin[block], radius
+            )
         return with_blocks(params, projected)
+
+
+def _into_ball(x: Array, centre: Array, radius: float) -> Array:
+    """The nearest point to x of the Euclidean ball around `centre`."""
+    away = x - centre
+    length = jnp.sqrt(jnp.sum(away**2))
+    outside = length > radius
+    return jnp.where(outside, centre + away * (radius / jnp.where(outside, length, 1)), x)
 
 
 def omega(rho_c: float, rho_u: float, rho_w: float) -> HeadBalls:
