@@ -11,9 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..core import BadArgument
+from ..core import BadArgument, float64
 from ._frequency import Experiment
 from ._setting import Setting
 
@@ -104,14 +107,27 @@ class Hypothesis:
 class Family:
     """A set of admissible instances of one shape.
 
-    `sample(key)` draws one; `project` maps any array values back into the set and is what keeps
-    gradient ascent inside the hypotheses. `differentiable` is false where only search helps.
+    `draw(rng, count)` gives `count` instances along a leading axis, as NumPy arrays; `project`
+    maps the arrays of one instance into the hypotheses: it makes draws admissible and keeps
+    gradient ascent inside. `differentiable` is false where only search helps.
     """
 
     name: str
-    sample: Callable[[PRNGKeyArray], Instance]
+    draw: Callable[[np.random.Generator, int], Instance]
     project: Callable[[Instance], Instance]
     differentiable: bool = True
+
+    def sample(self, key: PRNGKeyArray) -> Instance:
+        """One random admissible instance."""
+        batch = self.draw(generator(key), 1)
+        with float64():
+            one = self.project(jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), batch))
+        return jax.tree.map(np.asarray, one)
+
+
+def generator(key: PRNGKeyArray) -> np.random.Generator:
+    """A NumPy generator of this key's stream: drawing on the host costs no compilation."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from ..core import Array, BadArgument, check_choice, check_count, float64, stream
 from ._certificate import Certificate, certify, certify_frequency
-from ._claim import Claim, Family, Instance, Kind
+from ._claim import Claim, Family, Instance, Kind, generator
 from ._verdict import ROUNDING, Outcome, judge_frequency, ratio_of
 
 
@@ -100,15 +100,24 @@ def _log_ratio(claim: Claim, variant: str, instance: Instance) -> Float[Array, "
     return jnp.where(jnp.isfinite(score), score, -jnp.inf)
 
 
-@functools.lru_cache(maxsize=64)
-def _searcher(claim: Claim, variant: str, family: Family, budget: Budget) -> Any:
-    """The compiled search of one family: keys -> (best score, best instance)."""
-    score = functools.partial(_log_ratio, claim, variant)
-    optimiser = optax.adam(optax.cosine_decay_schedule(0.1, budget.steps, alpha=1e-3))
-    ascend = family.differentiable and claim.kind is not Kind.IDENTITY
+@functools.lru_cache(maxsize=32)
+def _scorer(claim: Claim, variant: str, family: Family) -> Any:
+    """Draws -> (admissible instances, scores), compiled."""
+
+    def score(raw: Instance) -> tuple[Instance, Float[Array, ""]]:
+        instance = family.project(raw)
+        return instance, _log_ratio(claim, variant, instance)
+
+    return jax.jit(jax.vmap(score))
+
+
+@functools.lru_cache(maxsize=32)
+def _climber(claim: Claim, variant: str, family: Family, steps: int) -> Any:
+    """Starts -> (best instances, best scores) of Adam on the log-ratio, compiled."""
+    optimiser = optax.adam(optax.cosine_decay_schedule(0.1, steps, alpha=1e-3))
 
     def objective(raw: Instance) -> Float[Array, ""]:
-        return -score(family.project(raw))
+        return -_log_ratio(claim, variant, family.project(raw))
 
     def step(carry: Any, _: None) -> tuple[Any, None]:
         raw, state, best, best_raw = carry
@@ -120,33 +129,29 @@ def _searcher(claim: Claim, variant: str, family: Family, budget: Budget) -> Any
         update, state = optimiser.update(slope, state)
         return (family.project(optax.apply_updates(raw, update)), state, best, best_raw), None
 
-    def climb(raw: Instance) -> tuple[Any, Instance]:
+    def climb(raw: Instance) -> tuple[Instance, Float[Array, ""]]:
         start = (raw, optimiser.init(raw), jnp.asarray(-jnp.inf), raw)
-        (_, _, best, best_raw), _ = jax.lax.scan(step, start, None, length=budget.steps)
-        return best, family.project(best_raw)
+        (_, _, best, best_raw), _ = jax.lax.scan(step, start, None, length=steps)
+        return family.project(best_raw), best
 
-    @jax.jit
-    def search(keys: Any) -> tuple[Any, Instance]:
-        drawn = jax.vmap(family.sample)(keys)
-        scores = jax.vmap(score)(drawn)
-        order = jnp.argsort(-scores)[: budget.restarts]
-        best = jax.tree.map(lambda leaf: leaf[order], drawn)
-        scores = scores[order]
-        if ascend:
-            climbed, raised = jax.vmap(climb)(best)
-            better = climbed > scores
-            scores = jnp.where(better, climbed, scores)
-            best = jax.tree.map(
-                lambda new, old: jnp.where(
-                    jnp.reshape(better, (-1,) + (1,) * (new.ndim - 1)), new, old
-                ),
-                raised,
-                best,
-            )
-        top = jnp.argmax(scores)
-        return scores[top], jax.tree.map(lambda leaf: leaf[top], best)
+    return jax.jit(jax.vmap(climb))
 
-    return search
+
+def _search(
+    claim: Claim, variant: str, family: Family, budget: Budget, rng: np.random.Generator
+) -> tuple[float, Instance, int]:
+    """The worst score of one family, its instance, and how many instances were evaluated."""
+    drawn, scores = _scorer(claim, variant, family)(family.draw(rng, budget.random))
+    order = np.argsort(-np.asarray(scores))[: budget.restarts]
+    best = jax.tree.map(lambda leaf: leaf[order], drawn)
+    top, instance = float(scores[order[0]]), jax.tree.map(lambda leaf: leaf[0], best)
+    if claim.kind is Kind.IDENTITY or not family.differentiable:
+        return top, instance, budget.random
+    raised, climbed = _climber(claim, variant, family, budget.steps)(best)
+    highest = int(np.argmax(np.asarray(climbed)))
+    if float(climbed[highest]) > top:
+        top, instance = float(climbed[highest]), jax.tree.map(lambda leaf: leaf[highest], raised)
+    return top, instance, budget.evaluations
 
 
 def falsify(
@@ -165,16 +170,16 @@ def falsify(
     with float64():
         for family in claim.families:
             tell(f"{claim.id} [{name}]: {family.name}")
-            keys = jax.random.split(stream(seed, "falsify", claim.id, family.name), plan.random)
-            score, found = _searcher(claim, name, family, plan)(keys)
-            instances += plan.evaluations if family.differentiable else plan.random
-            if float(score) > worst_score:
-                worst_score, worst, where = float(score), found, family.name
+            rng = generator(stream(seed, "falsify", claim.id, family.name))
+            score, found, evaluated = _search(claim, name, family, plan, rng)
+            instances += evaluated
+            if score > worst_score:
+                worst_score, worst, where = score, found, family.name
         for index, target in enumerate(claim.targets()):
-            score = _log_ratio(claim, name, target)
+            score = float(_log_ratio(claim, name, target))
             instances += 1
-            if float(score) >= worst_score - 1e-12:
-                worst_score, worst, where = float(score), target, f"construction {index + 1}"
+            if score >= worst_score - 1e-12:
+                worst_score, worst, where = score, target, f"construction {index + 1}"
     ratio = float(np.exp(worst_score))
     certificate = None
     if worst is not None and ratio > 1 + ROUNDING and claim.factor == 1.0:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from jaxtyping import PRNGKeyArray
+import numpy as np
 from scipy import stats
 
 from ..core import check_count, check_fraction
@@ -41,13 +41,15 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.999) -> I
 class Experiment:
     """How the randomness of a high-probability claim is drawn and counted.
 
-    A case is a dictionary of numbers and names. `draw(case, key)` is one random instance;
+    A case is a dictionary of numbers and names. `draw(case, rng, count)` is `count` random
+    instances along a leading axis; `sides` gives lhs and rhs of one of them;
     `exceeds_naively(case, variant, seed, repetitions)` counts exceedances by an independent
     NumPy path with its own random numbers; `delta(case)` is the probability that is allowed.
     """
 
     cases: tuple[Mapping[str, Any], ...]
-    draw: Callable[[Mapping[str, Any], PRNGKeyArray], Any]
+    draw: Callable[[Mapping[str, Any], np.random.Generator, int], Any]
+    sides: Callable[[Any, str], Any]
     delta: Callable[[Mapping[str, Any]], float]
     exceeds_naively: Callable[[Mapping[str, Any], str, int, int], int]
 

@@ -34,8 +34,16 @@ class Arithmetic:
     cos: Callable[[Number], Number]
     atan: Callable[[Number], Number]
     erf: Callable[[Number], Number]
+    erfc: Callable[[Number], Number]
     pi: Number
     e: Number
+
+    def total(self, values: Sequence[Number]) -> Number:
+        """The sum, starting from this kind's zero."""
+        result = self.number(0)
+        for value in values:
+            result = result + value
+        return result
 
 
 FLOATS = Arithmetic(
@@ -48,6 +56,7 @@ FLOATS = Arithmetic(
     cos=math.cos,
     atan=math.atan,
     erf=math.erf,
+    erfc=math.erfc,
     pi=math.pi,
     e=math.e,
 )
@@ -67,8 +76,9 @@ def precise(digits: int = 50) -> Arithmetic:
         cos=context.cos,
         atan=context.atan,
         erf=context.erf,
-        pi=context.pi,
-        e=context.e,
+        erfc=context.erfc,
+        pi=+context.pi,
+        e=+context.e,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from ..core import Array, BadArgument, check_count, float64, stream
-from ._claim import Check, Claim, Instance, Kind, Sides
+from ._claim import Check, Claim, Instance, Kind, Sides, generator
 from ._frequency import Frequency, frequency_of
 from ._rounding import round_down, round_up
 from ._setting import Setting
@@ -147,15 +147,14 @@ def _decide(
     return Outcome.HOLDS, f"left side {shown}: ratio {ratio:.3g}"
 
 
-@functools.cache
-def _counter(claim: Claim, variant: str, case: tuple[tuple[str, Any], ...]) -> Any:
+@functools.lru_cache(maxsize=128)
+def _counter(claim: Claim, variant: str) -> Any:
     experiment = claim.experiment
     assert experiment is not None
-    options = dict(case)
 
-    def exceeds(key: Any) -> Bool[Array, ""]:
-        sides = claim.evaluate(experiment.draw(options, key), variant)
-        return jnp.asarray(sides.lhs > sides.rhs)
+    def exceeds(instance: Instance) -> Bool[Array, ""]:
+        sides = experiment.sides(instance, variant)
+        return jnp.asarray(sides.lhs > claim.factor * sides.rhs)
 
     return jax.jit(jax.vmap(exceeds))
 
@@ -173,9 +172,11 @@ def judge_frequency(
     check_count("repetitions", repetitions)
     if claim.experiment is None:
         raise BadArgument("claim", claim.id, "is not tested by frequency", fix="use judge")
+    drawn = claim.experiment.draw(
+        case, generator(stream(seed, "frequency", claim.id)), repetitions
+    )
     with float64():
-        keys = jax.random.split(stream(seed, "frequency", claim.id), repetitions)
-        exceeded = np.asarray(_counter(claim, name, tuple(sorted(case.items())))(keys))
+        exceeded = np.asarray(_counter(claim, name)(drawn))
     delta = claim.experiment.delta(case)
     result = frequency_of(int(exceeded.sum()), repetitions, delta)
     message = (

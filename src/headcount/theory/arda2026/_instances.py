@@ -10,9 +10,9 @@ import functools
 import math
 from dataclasses import dataclass, replace
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Float
 
 from ...core import Array
 from ...models import PooledAttentionParams
@@ -176,77 +176,73 @@ def project_model(model: ModelInstance) -> ModelInstance:
     )
 
 
-def _spread(key: PRNGKeyArray, low: float, high: float, shape: tuple[int, ...] = ()) -> Array:
+def _spread(rng: np.random.Generator, low: float, high: float, shape: tuple[int, ...]) -> Array:
     """Log-uniform between low and high: instances of every size, not only of size one."""
-    exponent = jax.random.uniform(key, shape, minval=math.log(low), maxval=math.log(high))
-    return jnp.exp(exponent)
+    return np.exp(rng.uniform(math.log(low), math.log(high), shape))
 
 
-def _normals(key: PRNGKeyArray, *shapes: tuple[int, ...]) -> list[Array]:
-    keys = jax.random.split(key, len(shapes))
-    return [jax.random.normal(k, shape) for k, shape in zip(keys, shapes, strict=True)]
-
-
-def sample_head(key: PRNGKeyArray, *, d: int, T: int, activation: str) -> HeadInstance:
-    """A random head: tokens inside and on the ball, |U| and ||W|| over orders of magnitude."""
-    k_normal, k_token, k_U, k_W = jax.random.split(key, 4)
-    X, q, c, U, W, v = _normals(k_normal, (T, d), (d,), (), (d,), (d, d), (d, d))
-    head = HeadInstance(
-        X=X * _spread(k_token, 0.2, 5.0, (T, 1)),
-        q=q,
-        c=c,
-        U=U * _spread(k_U, 0.1, 8.0),
-        W=W * _spread(k_W, 0.05, 8.0),
-        v=v,
+def draw_heads(
+    rng: np.random.Generator, count: int, *, d: int, T: int, activation: str
+) -> HeadInstance:
+    """Random heads: tokens inside and on the ball, |U| and ||W|| over orders of magnitude."""
+    N = count
+    return HeadInstance(
+        X=rng.normal(size=(N, T, d)) * _spread(rng, 0.2, 5.0, (N, T, 1)),
+        q=rng.normal(size=(N, d)),
+        c=rng.normal(size=N),
+        U=rng.normal(size=(N, d)) * _spread(rng, 0.1, 8.0, (N, 1)),
+        W=rng.normal(size=(N, d, d)) * _spread(rng, 0.05, 8.0, (N, 1, 1)),
+        v=rng.normal(size=(N, d, d)),
         activation=activation,
     )
-    return project_head(head)
 
 
-def sample_model(
-    key: PRNGKeyArray, *, n: int, d: int, T: int, m: int, activation: str
+def draw_models(
+    rng: np.random.Generator, count: int, *, n: int, d: int, T: int, m: int, activation: str
 ) -> ModelInstance:
-    """A random model near a random (paired) initialisation, with radii over orders of magnitude."""
-    k_normal, k_token, k_U, k_W, k_rho, k_nu, k_label = jax.random.split(key, 7)
-    X, q, c0, U0, W0, dc, dU, dW, vc, vu, vw = _normals(
-        k_normal,
-        (n, T, d),
-        (n, d),
-        *(((m,), (m, d), (m, d, d)) * 3),
-    )
-    model = ModelInstance(
-        X=X * _spread(k_token, 0.2, 5.0, (n, T, 1)),
-        q=q,
+    """Random models near a random start, with radii over orders of magnitude."""
+    N = count
+
+    def heads() -> tuple[Array, Array, Array]:
+        return (
+            rng.normal(size=(N, m)),
+            rng.normal(size=(N, m, d)),
+            rng.normal(size=(N, m, d, d)),
+        )
+
+    (c0, U0, W0), (dc, dU, dW), (vc, vu, vw) = heads(), heads(), heads()
+    return ModelInstance(
+        X=rng.normal(size=(N, n, T, d)) * _spread(rng, 0.2, 5.0, (N, n, T, 1)),
+        q=rng.normal(size=(N, n, d)),
         c0=c0,
-        U0=U0 * _spread(k_U, 0.1, 3.0),
-        W0=W0 * _spread(k_W, 0.1, 3.0),
+        U0=U0 * _spread(rng, 0.1, 3.0, (N, 1, 1)),
+        W0=W0 * _spread(rng, 0.1, 3.0, (N, 1, 1, 1)),
         dc=3.0 * dc,
         dU=3.0 * dU,
         dW=3.0 * dW,
-        rho=_spread(k_rho, 0.05, 5.0, (3,)),
+        rho=_spread(rng, 0.05, 5.0, (N, 3)),
         vc=3.0 * vc,
         vu=3.0 * vu,
         vw=3.0 * vw,
-        nu=_spread(k_nu, 0.05, 5.0, (3,)),
-        labels=jax.random.uniform(k_label, (n,), minval=-1.0, maxval=1.0),
+        nu=_spread(rng, 0.05, 5.0, (N, 3)),
+        labels=rng.uniform(-1.0, 1.0, (N, n)),
         activation=activation,
     )
-    return project_model(model)
 
 
 def head_family(d: int = 2, T: int = 3, activation: str = "tanh") -> Family:
     """Heads of one shape."""
-    sample = functools.partial(sample_head, d=d, T=T, activation=activation)
-    return Family(f"head d={d} T={T} {activation}", sample, project_head)
+    draw = functools.partial(draw_heads, d=d, T=T, activation=activation)
+    return Family(f"head d={d} T={T} {activation}", draw, project_head)
 
 
 def model_family(
     n: int = 2, d: int = 2, T: int = 3, m: int = 2, activation: str = "tanh"
 ) -> Family:
     """Models of one shape near a paired initialisation."""
-    sample = functools.partial(sample_model, n=n, d=d, T=T, m=m, activation=activation)
-    return Family(f"model n={n} d={d} T={T} m={m} {activation}", sample, project_model)
+    draw = functools.partial(draw_models, n=n, d=d, T=T, m=m, activation=activation)
+    return Family(f"model n={n} d={d} T={T} m={m} {activation}", draw, project_model)
 
 
-HEADS = (head_family(), head_family(d=1, T=2, activation="sin"), head_family(3, 4, "erf"))
+HEADS = (head_family(), head_family(3, 4, "erf"))
 MODELS = (model_family(), model_family(n=1, d=1, T=2, m=4, activation="sin"))

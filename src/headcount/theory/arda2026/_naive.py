@@ -178,6 +178,21 @@ def difference(phi: Parameters, other: Parameters) -> list[list[Number]]:
     return rows
 
 
+def nudged(phi: Parameters, i: int, position: int, shift: Number) -> Parameters:
+    """phi with entry `position` of head i's vector (c, U, vec W) moved by `shift`."""
+    d = len(phi.U[0])
+    c, U = list(phi.c), [list(row) for row in phi.U]
+    W = [[list(row) for row in matrix] for matrix in phi.W]
+    if position == 0:
+        c[i] = c[i] + shift
+    elif position <= d:
+        U[i][position - 1] = U[i][position - 1] + shift
+    else:
+        k, l = divmod(position - 1 - d, d)
+        W[i][k][l] = W[i][k][l] + shift
+    return Parameters(c, U, W)
+
+
 def linear(num: Arithmetic, data: Data, j: int, phi: Parameters) -> Number:
     """f_lin(X_j; phi) [arda2026, Definition 3]."""
     start = initial(data)
