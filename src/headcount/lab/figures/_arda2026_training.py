@@ -40,7 +40,6 @@ def measure_training(config: dict[str, Any], context: Context) -> dict[str, Any]
         y,
         rule=rule(config["eta"], projection, **batched),
         steps=config["steps"],
-        seeds=None,
         record=() if batch is None else ("loss",),
         record_every=None if batch is None else max(1, config["steps"] // _TRACE_POINTS),
         keep="average",
@@ -73,7 +72,7 @@ def trace_steps(steps: int) -> Int[Array, "points"]:
 
 
 def _loss_at(model: Any, params: Any, x: Array, y: Array, dtype: str) -> float:
-    """The mean squared loss at the parameters of a single-seed run, whose leaves have a seed axis."""
+    """The mean squared loss at the parameters of a single-seed run (leaves have a seed axis)."""
     with precision(dtype):
         point = cast(jax.tree.map(lambda leaf: leaf[0], params), dtype)
         f = _outputs(model, *x.shape[:2])(point, cast(x, dtype), cast(y, dtype))
