@@ -36,7 +36,9 @@ def _forward(
 ) -> tuple[Lanes, Lanes, Float[Array, "T b m"]]:
     """h_T, D_T and the slopes sigma'(pre_t): D_t = sigma'(pre_t) o (h_{t-1} + w o D_{t-1})."""
 
-    def step(carry: tuple[Lanes, Lanes], x_t: Float[Array, "b d"]) -> tuple:
+    def step(
+        carry: tuple[Lanes, Lanes], x_t: Float[Array, "b d"]
+    ) -> tuple[tuple[Lanes, Lanes], Lanes]:
         h, D = carry
         pre = x_t @ params.U.T + params.w * h
         slope = model.activation.derivative(pre)
@@ -55,7 +57,9 @@ def _gradient_U(
 ) -> Float[Array, "m d"]:
     """sum_t delta_t^T X_t, delta_t = sigma'(pre_t) o g_t, g_{t-1} = w o delta_t, g_T = dL/dh_T."""
 
-    def step(carry: tuple[Lanes, Array], at_t: tuple[Array, Array]) -> tuple:
+    def step(
+        carry: tuple[Lanes, Array], at_t: tuple[Lanes, Array]
+    ) -> tuple[tuple[Lanes, Array], None]:
         g, total = carry
         slope, x_t = at_t
         delta = slope * g
