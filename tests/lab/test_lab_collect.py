@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,23 @@ def test_cost_packs_longest_first() -> None:
     assert lab.cost(trials, 2) == lab.Cost(4.0, 1600.0, 2)
     assert lab.cost(trials, 1) == lab.Cost(7.0, 1280.0, 1)
     assert lab.cost([], 2).seconds == 0
+
+
+@pytest.mark.parametrize("scale", lab.SCALES)
+@pytest.mark.parametrize("name", list(lab.known_figures()))
+def test_every_figure_has_a_plan(name: str, scale: str) -> None:
+    """Conformance of all registered figures; computes nothing."""
+    plan = lab.make_plan(name, scale)
+    assert plan.seeds == tuple(range(plan.figure.scales[scale]["seeds"]))
+    assert any("seed" in trial.coordinates for trial in plan.trials)
+    for trial in plan.trials:
+        seconds, size = trial.measurement.estimate(trial.config)
+        assert seconds > 0
+        assert size > 0
+        module, _, function = trial.measurement.location.partition(":")
+        assert getattr(importlib.import_module(module), function) is trial.measurement.function
+    if scale == "smoke":
+        assert lab.cost(plan.trials, 2).seconds < 60
 
 
 def stored(**payload: Any) -> lab.StoredTrial:

@@ -173,6 +173,21 @@ def test_two_sweeps_at_once(tmp_path: Path, plan, reference, calls, monkeypatch)
     assert not list((tmp_path / "running").iterdir())
 
 
+def test_what_a_kill_left_beside_a_finished_trial_is_removed(tmp_path: Path, plan) -> None:
+    lab.run_plan(plan, tmp_path, workers=0)
+    store, address = lab.Store(tmp_path), plan.trials[0].address
+    left = [
+        store.checkpoint_path(address),
+        store.checkpoint_path(address).with_name(f"{address}.h5.1-ab.tmp"),
+        store.progress_path(address),
+    ]
+    for path in left:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+    assert lab.run_plan(plan, tmp_path, workers=0).run == 0
+    assert not any(path.exists() for path in left)
+
+
 def make_context(folder: Path, **changes: Any) -> TrialContext:
     settings: dict[str, Any] = {
         "label": "t",

@@ -195,8 +195,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
     if out != OUT:
         command += ["--out", str(out)]
     notes.print(
-        f"Interrupted. {saved} of {sweep.planned} trials are saved in {out}, and so is the state of "
-        f"long ones. To go on: {shlex.join(command)}",
+        f"Interrupted. {saved} of {sweep.planned} trials are saved in {out}, and so is the state "
+        f"of long ones. To go on: {shlex.join(command)}",
         markup=False,
         highlight=False,
         soft_wrap=True,

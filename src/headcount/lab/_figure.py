@@ -48,7 +48,7 @@ class Measurement:
 
     def __post_init__(self) -> None:
         check_count("version", self.version)
-        if "." in self.function.__qualname__:
+        if not self.function.__qualname__.isidentifier():
             raise BadArgument(
                 "function",
                 self.function.__qualname__,

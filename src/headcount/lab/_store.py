@@ -133,6 +133,16 @@ class Store:
         remove_leftovers(path)
         write_file(path, "trial", payload, record)
 
+    def tidy(self, address: str) -> None:
+        """Remove what a process killed right after storing this trial left behind."""
+        checkpoint, progress = self.checkpoint_path(address), self.progress_path(address)
+        if checkpoint.exists() or progress.exists():
+            with self.claim(address) as mine:
+                if mine:
+                    remove_leftovers(checkpoint)
+                    checkpoint.unlink(missing_ok=True)
+                    progress.unlink(missing_ok=True)
+
     def running(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Address and progress of the trials that some process computes now."""
         for path in sorted((self.folder / "running").glob("*.json")):

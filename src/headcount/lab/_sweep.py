@@ -193,6 +193,8 @@ class _Loop:
             if stored is None or (self.retry_failed and stored.outcome != "ok"):
                 missing.append(trial)
                 continue
+            if stored.outcome != "failed":  # a failed one may go on from its state when retried
+                self.store.tidy(trial.address)
             self.sweep.cached += 1
             self._note_problem(trial, stored.outcome, stored.reason)
         return sorted(missing, key=lambda trial: (-_work(trial), trial.group))
