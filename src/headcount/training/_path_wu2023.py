@@ -58,6 +58,11 @@ def _scale(model: Encoder, T: int) -> float:
     return model.tau1 / T if model.pooling == "mean" else model.tau1
 
 
+def _logits_matrix(model: Encoder, params: EncoderParams) -> Float[Array, "d d"]:
+    """M, scaled after the product: no pass over a wide array."""
+    return model.tau0 * (params.W_Q.T @ params.W_K)
+
+
 def _forward(
     model: Encoder,
     params: EncoderParams,
@@ -106,8 +111,8 @@ def _gradient(model: Encoder, params: EncoderParams, sums: _Sums) -> EncoderPara
     if model.residual:
         grad_w_O = grad_w_O.at[: model.d].add(sums.masked_skip)
     return EncoderParams(
-        W_Q=model.tau0 * params.W_K @ sums.logits_matrix.T,
-        W_K=model.tau0 * params.W_Q @ sums.logits_matrix,
+        W_Q=params.W_K @ (model.tau0 * sums.logits_matrix.T),
+        W_K=params.W_Q @ (model.tau0 * sums.logits_matrix),
         W_V=params.w_O[:, None] * masked_phi,
         w_O=grad_w_O,
     )
@@ -119,7 +124,7 @@ def wu2023_path(model: Encoder, loss: Loss, chunk: int) -> GradientPath:
     def loss_and_gradient(
         params: EncoderParams, data: Chunks
     ) -> tuple[Float[Array, ""], EncoderParams]:
-        M = model.logits_matrix(params)
+        M = _logits_matrix(model, params)
         readout = params.w_O[:, None] * params.W_V
 
         def one_chunk(samples: Samples) -> tuple[Float[Array, ""], _Sums]:
@@ -132,7 +137,7 @@ def wu2023_path(model: Encoder, loss: Loss, chunk: int) -> GradientPath:
         return value, _gradient(model, params, sums)
 
     def outputs(params: EncoderParams, data: Chunks) -> Float[Array, "n"]:
-        M = model.logits_matrix(params)
+        M = _logits_matrix(model, params)
         readout = params.w_O[:, None] * params.W_V
         return map_over_chunks(lambda c: _forward(model, params, M, readout, c.x).f, data)
 
