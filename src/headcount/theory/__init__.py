@@ -13,6 +13,10 @@ from ._claim import Hypothesis as Hypothesis
 from ._claim import Kind as Kind
 from ._claim import Sides as Sides
 from ._claim import Variant as Variant
+from ._errata import Erratum as Erratum
+from ._errata import add_errata as add_errata
+from ._errata import errata as errata
+from ._errata import errata_page as errata_page
 from ._falsify import BUDGETS as BUDGETS
 from ._falsify import Budget as Budget
 from ._falsify import Falsification as Falsification

@@ -22,7 +22,8 @@ class ClaimRegistry(Registry[Claim]):
         """Register `claim` under its own id."""
         return self.register(claim.id, claim)
 
-    def _load(self) -> None:
+    def load(self) -> None:
+        """Import every paper's modules, once."""
         if self._loaded:
             return
         self._loaded = True
@@ -33,24 +34,24 @@ class ClaimRegistry(Registry[Claim]):
                 importlib.import_module(f"{package}.{module}")
 
     def __getitem__(self, name: str) -> Claim:
-        self._load()
+        self.load()
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
-        self._load()
+        self.load()
         return super().__contains__(name)
 
     def __iter__(self) -> Iterator[str]:
-        self._load()
+        self.load()
         return super().__iter__()
 
     def __len__(self) -> int:
-        self._load()
+        self.load()
         return super().__len__()
 
     def items(self) -> Iterator[tuple[str, Claim]]:
         """The pairs (id, claim)."""
-        self._load()
+        self.load()
         return super().items()
 
     def of_paper(self, paper: str) -> list[Claim]:
