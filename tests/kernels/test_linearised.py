@@ -1,0 +1,124 @@
+"""The linearised model and gradient descent on it."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from headcount.core import (
+    HALF_SQUARED_SUM,
+    LOGISTIC,
+    MEAN_SQUARED,
+    BadArgument,
+    Loss,
+    cast,
+    normal,
+    stream,
+    total,
+)
+from headcount.kernels import Linearised, train_linearised
+from headcount.models import (
+    Encoder,
+    MultiHeadAttention,
+    MultiHeadParams,
+    PooledAttention,
+    PooledAttentionParams,
+    ntk,
+    outputs,
+    unpaired,
+)
+
+
+def problem(n: int = 5) -> tuple[PooledAttention, PooledAttentionParams, np.ndarray, np.ndarray]:
+    model = PooledAttention(3, 4)
+    x = normal(stream(0, "x"), (n, 4, 3)) / 2
+    return model, unpaired(model, 1), x, np.sign(normal(stream(0, "y"), (n,)))
+
+
+@pytest.mark.parametrize("kind", ["arda2026", "deora2024", "wu2023"])
+def test_value_and_gradient_are_those_of_the_tangent_plane(kind: str) -> None:
+    models = {
+        "arda2026": PooledAttention(3, 4),
+        "deora2024": MultiHeadAttention(4, 3, 2),
+        "wu2023": Encoder(3, 5, 0.4, 0.5, "mean"),
+    }
+    model = models[kind]
+    if kind == "deora2024":
+        shapes = model.shapes()
+        params = MultiHeadParams(normal(stream(2, "U"), shapes.U), normal(stream(2, "W"), shapes.W))
+    else:
+        params = unpaired(model, 0) if kind == "arda2026" else ntk(model, 0)
+    x = normal(stream(0, "x"), (4, 3))
+    flat = Linearised(model, params)
+    moved = jax.tree.map(lambda p: p + 0.3 * np.cos(np.arange(p.size)).reshape(p.shape), params)
+    gradient = jax.grad(model)(params, x)
+    expected = model(params, x) + sum(
+        jnp.vdot(g, m - p) for g, m, p in zip(gradient, moved, params, strict=True)
+    )
+    np.testing.assert_allclose(flat(moved, x), expected, rtol=1e-12)
+    np.testing.assert_allclose(flat(params, x), model(params, x), rtol=1e-14)
+    jax.tree.map(
+        lambda g, h: np.testing.assert_allclose(g, h, rtol=1e-12, atol=1e-14),
+        jax.grad(flat)(moved, x),
+        gradient,
+    )
+    assert flat.shapes() == model.shapes()
+    assert flat.name == f"{kind}-linearised"
+
+
+@pytest.mark.parametrize("loss", [MEAN_SQUARED, HALF_SQUARED_SUM, LOGISTIC])
+def test_training_equals_plain_gradient_descent_on_the_linearised_model(loss: Loss) -> None:
+    model, params0, x, y = problem()
+    run = train_linearised(model, params0, x, y, eta=0.2, steps=6, loss=loss, x_test=x[:2] + 0.1)
+    flat = Linearised(model, params0)
+    step = jax.jit(jax.value_and_grad(lambda p: total(loss, outputs(flat, p, x), y)))
+    params = jax.tree.map(jnp.asarray, params0)
+    for k in range(7):
+        value, gradient = step(params)
+        np.testing.assert_allclose(run.loss[k], value, rtol=1e-12)
+        np.testing.assert_allclose(run.train[k], outputs(flat, params, x), rtol=1e-11, atol=1e-13)
+        at_test = outputs(flat, params, x[:2] + 0.1)
+        np.testing.assert_allclose(run.test[k], at_test, rtol=1e-11, atol=1e-13)
+        if k < 6:
+            params = jax.tree.map(lambda p, g: p - 0.2 * g, params, gradient)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11), run.params, params)
+
+
+def test_wide_network_follows_its_linearisation_and_records_sparsely() -> None:
+    model, params0, x, y = problem()
+    dense = train_linearised(model, params0, x, y, eta=0.1, steps=6)
+    sparse = train_linearised(model, params0, x, y, eta=0.1, steps=6, every=3)
+    np.testing.assert_array_equal(sparse.steps, [0, 3, 6])
+    np.testing.assert_allclose(sparse.train, dense.train[::3], rtol=1e-13)
+    assert sparse.to_xarray().train.sizes == {"step": 3, "sample": 5}
+
+
+def test_radius_keeps_the_parameters_in_their_ball() -> None:
+    model, params0, x, y = problem()
+    run = train_linearised(model, params0, x, y, eta=0.5, steps=20, radius=0.05)
+    moved = jax.tree.map(np.subtract, run.params, params0)
+    np.testing.assert_allclose(np.sqrt(sum(np.sum(m**2) for m in moved)), 0.05, rtol=1e-12)
+
+
+def test_float64_under_a_float32_caller_and_single_precision_params() -> None:
+    model, params0, x, y = problem()
+    with jax.enable_x64(False):
+        run = train_linearised(model, params0, x, y, eta=0.1, steps=2)
+        assert jnp.zeros(()).dtype == jnp.float32
+        single = Linearised(model, params0)(cast(params0, "float32"), jnp.asarray(x[0], "float32"))
+    assert run.train.dtype == np.float64
+    assert single.dtype == jnp.float32
+    here = train_linearised(model, params0, x, y, eta=0.1, steps=2)
+    np.testing.assert_array_equal(run.train, here.train)
+
+
+def test_bad_arguments() -> None:
+    model, params0, x, y = problem()
+    with pytest.raises(BadArgument, match="not -1 or 1"):
+        train_linearised(model, params0, x, 0.5 * y, eta=0.1, steps=2, loss=LOGISTIC)
+    with pytest.raises(BadArgument, match="divide"):
+        train_linearised(model, params0, x, y, eta=0.1, steps=5, every=2)
+    with pytest.raises(BadArgument, match="eta"):
+        train_linearised(model, params0, x, y, eta=-1.0, steps=5)
