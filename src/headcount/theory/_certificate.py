@@ -84,7 +84,9 @@ def _decode(name: str, value: Any) -> Any:
         array = np.array([float(v) for v in value["values"]], dtype=np.float64)
         return array.reshape(value["shape"])
     except (KeyError, TypeError, ValueError) as error:
-        raise BadArgument("file", name, f"is not an array: {error}", fix="write it again") from error
+        raise BadArgument(
+            "file", name, f"is not an array: {error}", fix="write it again"
+        ) from error
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -92,7 +94,9 @@ def read_certificate(path: Path) -> Certificate:
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise BadArgument("file", str(path), f"cannot be read: {error}", fix="give a file") from error
+        raise BadArgument(
+            "file", str(path), f"cannot be read: {error}", fix="give a file"
+        ) from error
     return certificate_from_json(content, str(path))
 
 
@@ -125,7 +129,9 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, BadArgument):
             raise
-        raise BadArgument("file", source, f"lacks or garbles {error}", fix="write it again") from error
+        raise BadArgument(
+            "file", source, f"lacks or garbles {error}", fix="write it again"
+        ) from error
 
 
 def certify(claim: Claim, instance: Instance, variant: str, note: str = "") -> Certificate:

@@ -159,6 +159,8 @@ class Claim:
     targets: Callable[[], tuple[Instance, ...]] = tuple
     bound: Callable[[Setting, str], Bound] | None = None
     experiment: Experiment | None = None
+    measured: Callable[[Any], Any] | None = None
+    """The left side on an audited run, for claims whose right side is that of the setting."""
     needs_event: bool = False
     """Whether the printed statement is conditioned on E_U; instances use the realised B_U."""
     errata: tuple[str, ...] = ()
@@ -180,7 +182,9 @@ class Claim:
             return self.default
         if name not in self.variants:
             listed = ", ".join(self.variants)
-            raise BadArgument("variant", name, f"{self.id} has no such variant", fix=f"use {listed}")
+            raise BadArgument(
+                "variant", name, f"{self.id} has no such variant", fix=f"use {listed}"
+            )
         return name
 
     def evaluate(self, instance: Instance, variant: str) -> Sides:

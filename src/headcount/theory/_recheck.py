@@ -115,7 +115,10 @@ def _decide(checks: tuple[Check, ...], ratio: float, claimed: float) -> tuple[bo
         worst = failed[0]
         return False, f"rejected: {worst.name} fails, {worst.value!r} > {worst.threshold!r}"
     if not abs(ratio - claimed) <= AGREEMENT * abs(claimed):
-        return False, f"rejected: the file claims the ratio {claimed!r}, the recheck gives {ratio!r}"
+        return (
+            False,
+            f"rejected: the file claims the ratio {claimed!r}, the recheck gives {ratio!r}",
+        )
     if not ratio > 1 + ROUNDING:
         return False, f"rejected: the ratio {ratio!r} does not exceed 1 beyond rounding"
     return True, f"confirmed: ratio {ratio:.9g}"
@@ -142,9 +145,13 @@ def _recheck_frequency(claim: Claim, certificate: Certificate, variant: str) -> 
     if count != stated:
         message = f"rejected: the file counts {stated} exceedances, the recheck {count}"
     elif result.interval.low <= delta:
-        message = f"rejected: the interval of {count}/{repetitions} does not exclude delta={delta:g}"
+        message = (
+            f"rejected: the interval of {count}/{repetitions} does not exclude delta={delta:g}"
+        )
     else:
         low = result.interval.low
-        message = f"confirmed: failed {count} of {repetitions} times, at least {low:.4g} > {delta:g}"
+        message = (
+            f"confirmed: failed {count} of {repetitions} times, at least {low:.4g} > {delta:g}"
+        )
         return Recheck(claim.id, variant, True, ratio, arithmetic, message)
     return Recheck(claim.id, variant, False, ratio, arithmetic, message)

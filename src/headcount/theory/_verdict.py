@@ -172,9 +172,7 @@ def judge_frequency(
     check_count("repetitions", repetitions)
     if claim.experiment is None:
         raise BadArgument("claim", claim.id, "is not tested by frequency", fix="use judge")
-    drawn = claim.experiment.draw(
-        case, generator(stream(seed, "frequency", claim.id)), repetitions
-    )
+    drawn = claim.experiment.draw(case, generator(stream(seed, "frequency", claim.id)), repetitions)
     with float64():
         exceeded = np.asarray(_counter(claim, name)(drawn))
     delta = claim.experiment.delta(case)

@@ -101,9 +101,7 @@ def _radii(case: Mapping[str, Any]) -> Array:
     return np.array([float(case["nu_c"]), float(case["nu_u"]), float(case["nu_w"])])
 
 
-def _draw(
-    case: Mapping[str, Any], rng: np.random.Generator, count: int
-) -> ApproximationInstance:
+def _draw(case: Mapping[str, Any], rng: np.random.Generator, count: int) -> ApproximationInstance:
     """Starts with a transport map that is odd in U, for which an odd sigma gives f~ = 0 exactly.
 
     "constant": v_c = 1, v_w constant. "aligned": sign(U_1) times the direction of the features of
@@ -215,6 +213,7 @@ lemma_5 = claims.add(
         },
         default="corrected",
         bound=_bound,
+        measured=lambda subject: subject.trace.e_app,
         experiment=Experiment(
             cases=(
                 FLAT_TANH,
@@ -348,7 +347,7 @@ lemma_6b = claims.add(
         equations="Lemma 6",
         statement="Every f~ in F_nu has |f~(X)| <= y_max on every input. Tested for the worst "
         "transport map at each attention matrix, with U integrated by quadrature (d = 2).",
-        latex=r"\sup_X|\tilde f(X;v)|\le y^{\max}=\sigma_0\nu_c+\sigma_1\nu_u+\sigma_1\sqrt d\,\nu_w",
+        latex=r"\sup_X|\tilde f|\le y^{\max}=\sigma_0\nu_c+\sigma_1\nu_u+\sigma_1\sqrt d\,\nu_w",
         sides=_labels,
         naive=_labels_naive,
         families=(Family("targets d=2 T=3 tanh", _draw_envelopes, _project_envelope),),

@@ -42,9 +42,7 @@ def _transported_linear(i: ModelInstance, variant: str) -> Sides:
 
     per_head = jax.vmap(g, in_axes=(None, None, 0, 0, 0, 0, 0))
     per_sample = jax.vmap(lambda X, q: jnp.mean(per_head(X, q, i.U0, i.W0, i.vc, i.vu, i.vw)))
-    return Sides(
-        _model.linear_outputs(i, i.transported), per_sample(i.X, i.q), scale=i.y_max_sharp
-    )
+    return Sides(_model.linear_outputs(i, i.transported), per_sample(i.X, i.q), scale=i.y_max_sharp)
 
 
 def _transported_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
@@ -179,11 +177,17 @@ def _change_claim(number: int, block: str, words: str, latex: str) -> Claim:
 
 
 eq_35 = _change_claim(
-    35, "theta", "theta-block", r"\|\nabla_{\theta_i}f-\nabla_{\theta_i}f^{(0)}\|\le(L_2k+\rho_cL_1)/m"
+    35,
+    "theta",
+    "theta-block",
+    r"\|\nabla_{\theta_i}f-\nabla_{\theta_i}f^{(0)}\|\le(L_2k+\rho_cL_1)/m",
 )
 eq_36 = _change_claim(36, "c", "c-block", r"\|\nabla_{c_i}f-\nabla_{c_i}f^{(0)}\|\le L_1k/m")
 eq_37 = _change_claim(
-    37, "both", "all blocks", r"\|\nabla_{\varphi_i}f-\nabla_{\varphi_i}f^{(0)}\|\le((L_1+L_2)k+\rho_cL_1)/m"
+    37,
+    "both",
+    "all blocks",
+    r"\|\nabla_{\varphi_i}f-\nabla_{\varphi_i}f^{(0)}\|\le((L_1+L_2)k+\rho_cL_1)/m",
 )
 
 
@@ -422,4 +426,3 @@ eq_42 = claims.add(
         references=REFERENCE,
     )
 )
-

@@ -57,8 +57,7 @@ add_errata(
     (
         "E7",
         "Informal theorem",
-        "Linearisation term (d + ln(m/delta'))/sqrt(m) and approximation term "
-        "sqrt(ln(n/delta)/m).",
+        "Linearisation term (d + ln(m/delta'))/sqrt(m) and approximation term sqrt(ln(n/delta)/m).",
         "Multiplying out Theorem 1 gives the powers 3/2 and, for the approximation term, an "
         "extra sqrt(d + ln(m/delta')); the average iterate also has a term B_lin^2.",
         "The explicit bounds (45) and (46).",

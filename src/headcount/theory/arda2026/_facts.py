@@ -32,9 +32,7 @@ def _draw_softmax(rng: np.random.Generator, count: int) -> SoftmaxInstance:
 
 
 def _project_softmax(instance: SoftmaxInstance) -> SoftmaxInstance:
-    return replace(
-        instance, u=jnp.clip(instance.u, -1.0, 1.0), z=jnp.clip(instance.z, -40.0, 40.0)
-    )
+    return replace(instance, u=jnp.clip(instance.u, -1.0, 1.0), z=jnp.clip(instance.z, -40.0, 40.0))
 
 
 def _fact_1(instance: SoftmaxInstance, variant: str) -> Sides:
@@ -240,4 +238,3 @@ fact_3_order = claims.add(
         references=REFERENCE,
     )
 )
-

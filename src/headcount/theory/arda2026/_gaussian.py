@@ -308,6 +308,7 @@ definition_1 = claims.add(
         default="printed",
         hypotheses=(WHOLE, FRACTION),
         bound=_event_bound,
+        measured=lambda subject: np.max(np.linalg.norm(subject.event.U, axis=-1)),
         experiment=Experiment(
             cases=({"d": 1, "m": 2, "delta": 0.5}, {"d": 2, "m": 64, "delta": 0.1}),
             draw=_draw_event,

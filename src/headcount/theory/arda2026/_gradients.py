@@ -34,9 +34,7 @@ def _closed_form(i: ModelInstance) -> Any:
 def _lemma_1(i: ModelInstance, variant: str) -> Sides:
     g = _model.gradients(i, i.params)
     n, m = g.c.shape
-    auto = jnp.concatenate(
-        [g.c[..., None], g.U, jnp.reshape(g.W, (n, m, -1))], axis=-1
-    )
+    auto = jnp.concatenate([g.c[..., None], g.U, jnp.reshape(g.W, (n, m, -1))], axis=-1)
     return Sides(jnp.reshape(auto, (n * m, -1)), _closed_form(i))
 
 

@@ -65,9 +65,7 @@ def _displacement_naively(num: Arithmetic, c: Any, U: Any, W: Any) -> Any:
     return max(sizes)
 
 
-TOKENS = Hypothesis(
-    "tokens in the unit ball", lambda i: jnp.max(safe_norm(i.X)), _tokens_naively
-)
+TOKENS = Hypothesis("tokens in the unit ball", lambda i: jnp.max(safe_norm(i.X)), _tokens_naively)
 QUERY = Hypothesis("query in the unit ball", lambda i: jnp.max(safe_norm(i.q)), _query_naively)
 PAIRED = Hypothesis(
     "paired initialisation with |c| = 1", _pairing_defect, _pairing_naively, threshold=0.0

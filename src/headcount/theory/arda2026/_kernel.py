@@ -152,7 +152,8 @@ def _chebyshev(i: KernelInstance, variant: str) -> Sides:
 
     def term(U: Any, W: Any) -> Any:
         pair = [
-            head_features(x[:, None], x[-1:], U[None], W[None, None], sigma) for x in (i.X[0], i.X[1])
+            head_features(x[:, None], x[-1:], U[None], W[None, None], sigma)
+            for x in (i.X[0], i.X[1])
         ]
         vectors = [
             jnp.concatenate([p.phi_c[None], p.phi_u, p.w_left * x[-1]])

@@ -122,7 +122,8 @@ lemma_2b = claims.add(
             "printed": Variant("L2 with the factor 8"),
             "sharp": Variant(
                 "L2* = s2 max(1, B_U^2) + s1 sqrt(2 + (32/27)^2 B_U^2): the W-W block is the third "
-                "central moment in direction U times q q^T", "E9"
+                "central moment in direction U times q q^T",
+                "E9",
             ),
         },
         default="printed",

@@ -73,7 +73,5 @@ def gradients(i: ModelInstance, phi: PooledAttentionParams) -> PooledAttentionPa
 
 def per_head_norms(g: PooledAttentionParams) -> tuple[Any, Any]:
     """(|c-block|, |theta-block|) of a gradient-like tree, per sample and head."""
-    theta = jnp.sqrt(
-        safe_norm(g.U) ** 2 + safe_norm(g.W, axis=(-2, -1)) ** 2 + 1e-300
-    )
+    theta = jnp.sqrt(safe_norm(g.U) ** 2 + safe_norm(g.W, axis=(-2, -1)) ** 2 + 1e-300)
     return jnp.abs(g.c), theta

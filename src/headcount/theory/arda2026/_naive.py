@@ -38,9 +38,7 @@ def head(num: Arithmetic, sigma: NaiveActivation, X: Any, q: Any, U: Any, W: Any
     alpha = softmax(num, [dot(X[t], times(W, q)) for t in range(T)])
     a = [dot(alpha, [X[t][k] for t in range(T)]) for k in range(d)]
     centred = [[X[t][k] - a[k] for k in range(d)] for t in range(T)]
-    M = [
-        [dot(alpha, [row[k] * row[l] for row in centred]) for l in range(d)] for k in range(d)
-    ]
+    M = [[dot(alpha, [row[k] * row[l] for row in centred]) for l in range(d)] for k in range(d)]
     third = [
         [dot(alpha, [row[k] * row[l] * dot(row, U) for row in centred]) for l in range(d)]
         for k in range(d)
@@ -148,8 +146,7 @@ def heads(num: Arithmetic, data: Data, j: int, phi: Parameters) -> list[Head]:
     """All heads on sample j."""
     sigma = activation(num, data["activation"])
     return [
-        head(num, sigma, data["X"][j], data["q"][j], phi.U[i], phi.W[i])
-        for i in range(len(phi.c))
+        head(num, sigma, data["X"][j], data["q"][j], phi.U[i], phi.W[i]) for i in range(len(phi.c))
     ]
 
 

@@ -146,8 +146,9 @@ subgaussian_tail = claims.add(
             Hypothesis(
                 "N and level whole",
                 lambda i: jnp.abs(i.N - jnp.round(i.N)) + jnp.abs(i.level - jnp.round(i.level)),
-                lambda num, data: abs(data["N"] - round(data["N"]))
-                + abs(data["level"] - round(data["level"])),
+                lambda num, data: (
+                    abs(data["N"] - round(data["N"])) + abs(data["level"] - round(data["level"]))
+                ),
                 threshold=0.0,
             ),
         ),

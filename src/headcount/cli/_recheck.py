@@ -1,0 +1,36 @@
+"""`headcount recheck`: verify a certificate by an independent evaluation."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+REJECTED = 1
+
+
+def recheck_command(file: Path, /, *, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+    """Verify a certificate with slow loops in float64 and, near 1, in higher precision.
+
+    Exit code 0: confirmed; 1: rejected; 2: not a certificate.
+
+    Parameters
+    ----------
+    file
+        A certificate, as `headcount falsify` writes it.
+    json
+        Print one JSON object: claim, variant, confirmed, ratio, arithmetic, hypotheses, message.
+    """
+    from ..theory import recheck
+
+    result = recheck(file)
+    if json:
+        print(json_module.dumps(result.to_json(), indent=2))
+    else:
+        print(f"{result.claim} ({result.variant}), {result.arithmetic}: {result.message}")
+        for check in result.hypotheses:
+            state = "holds" if check.holds else "fails"
+            print(f"  {check.name}: {check.value:.6g} <= {check.threshold:.6g} {state}")
+    return 0 if result.confirmed else REJECTED

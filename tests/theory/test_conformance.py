@@ -1,0 +1,168 @@
+"""Every registered claim: it holds where it should, it can fail, and its slow twin agrees."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from headcount.core import stream
+from headcount.theory import (
+    Budget,
+    Claim,
+    Falsification,
+    Kind,
+    Outcome,
+    claims,
+    falsify,
+    judge,
+    judge_frequency,
+    read_certificate,
+    recheck,
+    shipped_certificates,
+)
+from headcount.theory._claim import generator
+from headcount.theory._naive import FLOATS
+from headcount.theory._pytree import arrays_of
+from headcount.theory._recheck import naive_data
+from headcount.theory._verdict import ROUNDING
+
+BUDGET = Budget(random=1000, restarts=4, steps=50)
+SEARCHED = [name for name, claim in claims.items() if claim.families]
+DETERMINISTIC = [name for name in SEARCHED if claims[name].kind is not Kind.IDENTITY]
+IDENTITIES = [name for name in SEARCHED if claims[name].kind is Kind.IDENTITY]
+FREQUENCIES = [name for name, claim in claims.items() if claim.experiment is not None]
+FALSE = [
+    (name, variant)
+    for name, claim in claims.items()
+    for variant, form in claim.variants.items()
+    if form.fails
+]
+
+
+@functools.cache
+def searched(name: str) -> Falsification:
+    """One search per claim: 1,000 random admissible instances, ascents, constructions."""
+    claim = claims[name]
+    return falsify(replace(claim, families=claim.families[:1], experiment=None), budget=BUDGET)
+
+
+def instance_of(claim: Claim) -> object:
+    if claim.families:
+        return claim.families[0].sample(stream(1, "conformance", claim.id))
+    assert claim.experiment is not None
+    rng = generator(stream(1, "conformance", claim.id))
+    batch = claim.experiment.draw(claim.experiment.cases[0], rng, 1)
+    return jax.tree.map(lambda leaf: leaf[0], batch)
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_the_default_variant_survives_random_instances_and_ascent(name: str) -> None:
+    found = searched(name)
+    assert found.instances >= BUDGET.random
+    assert not found.violated, found.message
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_a_constant_below_the_tightness_is_violated(name: str) -> None:
+    found = searched(name)
+    assert 0 < found.worst_ratio <= 1 + ROUNDING
+    broken = claims[name].with_bound_scaled(0.999 * found.worst_ratio)
+    verdict = judge(broken, found.worst)
+    assert verdict.outcome is Outcome.VIOLATED, verdict.message
+    assert judge(claims[name], found.worst).outcome in (Outcome.HOLDS, Outcome.VACUOUS)
+
+
+@pytest.mark.parametrize("name", [n for n in IDENTITIES if n != "arda2026/remark-6"])
+def test_a_scaled_side_breaks_an_identity(name: str) -> None:
+    instance = instance_of(claims[name])
+    assert judge(claims[name], instance).outcome is Outcome.HOLDS
+    broken = claims[name].with_bound_scaled(1 + 1e-6)
+    assert judge(broken, instance).outcome is Outcome.VIOLATED
+
+
+def test_an_unpaired_start_is_outside_remark_6_and_breaks_it() -> None:
+    claim = claims["arda2026/remark-6"]
+    instance = instance_of(claim)
+    unpaired = replace(instance, U0=instance.U0 + np.arange(4.0).reshape(2, 2))  # type: ignore
+    outside = judge(claim, unpaired)
+    assert outside.outcome is Outcome.NOT_APPLICABLE
+    assert "paired" in outside.message
+    dropped = claim.without_hypothesis("paired initialisation with |c| = 1")
+    assert judge(dropped, unpaired).outcome is Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("name", list(claims))
+def test_the_slow_twin_agrees_with_the_fast_path(name: str) -> None:
+    claim = claims[name]
+    if not claim.families and claim.experiment is None:
+        return  # a claim about runs: its own tests compare its paths
+    instance = instance_of(claim)
+    data = naive_data(FLOATS, arrays_of(instance))
+    for variant in claim.variants:
+        sides = claim.sides(instance, variant)
+        lhs, rhs = claim.naive(FLOATS, data, variant)
+        if claim.kind is Kind.IDENTITY:
+            gap = np.max(np.abs(np.ravel(lhs) - np.ravel(rhs)))
+            size = np.max(np.abs(np.ravel(rhs)))
+            assert (gap <= 1e-9 * size) == (not claim.variants[variant].fails)
+            if name != "arda2026/remark-6":
+                np.testing.assert_allclose(np.ravel(lhs), np.ravel(sides.lhs), rtol=1e-8, atol=1e-9)
+        else:
+            np.testing.assert_allclose([lhs, rhs], [sides.lhs, sides.rhs], rtol=1e-8, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_draws_meet_the_hypotheses(name: str) -> None:
+    claim = claims[name]
+    instance = instance_of(claim)
+    data = naive_data(FLOATS, arrays_of(instance))
+    for hypothesis in claim.hypotheses:
+        check = hypothesis.check(instance)
+        assert check.holds, check
+        slow = float(hypothesis.naive(FLOATS, data))
+        np.testing.assert_allclose(slow, check.value, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FREQUENCIES)
+def test_failures_are_no_more_frequent_than_delta(name: str) -> None:
+    claim = claims[name]
+    assert claim.experiment is not None
+    for case in claim.experiment.cases:
+        verdict = judge_frequency(claim, case, repetitions=1000)
+        assert verdict.outcome is not Outcome.VIOLATED, (case, verdict.message)
+        slow = claim.experiment.exceeds_naively(case, claim.default, 0, 25)
+        assert slow <= 25 * max(0.5, 2 * claim.experiment.delta(case))
+
+
+@pytest.mark.parametrize("name", FREQUENCIES)
+def test_a_frequency_test_can_fail(name: str) -> None:
+    claim = claims[name]
+    assert claim.experiment is not None
+    broken = claim.with_bound_scaled(1e-3)
+    verdict = judge_frequency(broken, claim.experiment.cases[-1], repetitions=200)
+    assert verdict.outcome is Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(("name", "variant"), FALSE)
+def test_a_false_variant_has_a_certificate_and_a_corrected_default(name: str, variant: str) -> None:
+    claim = claims[name]
+    assert claim.default != variant
+    shipped = [read_certificate(path) for path in shipped_certificates()]
+    own = [c for c in shipped if (c.claim, c.variant) == (name, variant)]
+    assert own, "no certificate is shipped"
+    for certificate in own:
+        result = recheck(certificate)
+        assert result.confirmed, result.message
+
+
+@pytest.mark.parametrize("name", list(claims))
+def test_a_claim_documents_itself(name: str) -> None:
+    claim = claims[name]
+    for text in (claim.title, claim.statement, claim.latex, claim.equations):
+        assert text.strip()
+    assert all(form.text for form in claim.variants.values())
+    assert claim.paper in ("arda2026", "deora2024", "wu2023")
