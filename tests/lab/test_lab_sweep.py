@@ -278,6 +278,28 @@ def test_a_process_executor_is_an_executor(monkeypatch) -> None:
         executor.submit(abs, 1)
 
 
+def test_calls_of_a_group_share_a_worker(monkeypatch) -> None:
+    """Own group first, then a group nobody has, then whatever is left: nobody stays idle."""
+    monkeypatch.setattr(lab.ProcessExecutor, "_serve", lambda self: None)
+    executor = lab.ProcessExecutor(2)
+    for i, group in enumerate("aabbc"):
+        executor.submit_in_group(group, abs, i)
+    one: set[str] = set()
+    other: set[str] = set()
+
+    def take(mine: set[str]) -> int:
+        call = executor._next(mine)
+        assert call is not None
+        return call.work[1][0]
+
+    assert [take(one), take(other), take(one), take(one), take(other)] == [0, 2, 1, 4, 3]
+    for i, group in enumerate("bb"):
+        executor.submit_in_group(group, abs, i)
+    assert [take(one), take(other)] == [0, 1]  # the idle worker helps out
+    executor.shutdown()
+    assert executor._next(one) is None
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [

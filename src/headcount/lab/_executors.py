@@ -11,12 +11,12 @@ import atexit
 import contextlib
 import multiprocessing
 import os
-import queue
 import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -51,6 +51,15 @@ class InlineExecutor(Executor):
         return future
 
 
+@dataclass(frozen=True)
+class _Call:
+    """Work that waits for a worker."""
+
+    future: Future[Any]
+    work: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+    group: str
+
+
 class ProcessExecutor(Executor):
     """`workers` processes, started with the spawn method, one computing thread each.
 
@@ -60,7 +69,9 @@ class ProcessExecutor(Executor):
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = check_count("workers", default_workers() if workers is None else workers)
-        self._calls: queue.SimpleQueue[tuple[Future[Any], Any] | None] = queue.SimpleQueue()
+        self._waiting: list[_Call] = []
+        self._groups: set[str] = set()
+        self._changed = threading.Condition()
         self._processes: dict[int, Any] = {}
         self._threads: list[threading.Thread] = []
         self._closed = False
@@ -69,10 +80,21 @@ class ProcessExecutor(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Queue `fn(*args, **kwargs)`; `fn` must be importable by name."""
-        if self._closed:
-            raise RuntimeError("the executor is shut down")
+        return self.submit_in_group("", fn, *args, **kwargs)
+
+    def submit_in_group(
+        self, group: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        """Like `submit`; calls of one group go to the same worker, unless others are idle.
+
+        A group shares what is costly to build again, such as compiled programs.
+        """
         future: Future[Any] = Future()
-        self._calls.put((future, (fn, args, kwargs)))
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("the executor is shut down")
+            self._waiting.append(_Call(future, (fn, args, kwargs), group))
+            self._changed.notify()
         if len(self._threads) < self.workers:
             thread = threading.Thread(target=self._serve, daemon=True)
             self._threads.append(thread)
@@ -81,13 +103,7 @@ class ProcessExecutor(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let the workers finish what is queued (or only what runs), then end them."""
-        if self._closed:
-            return
-        self._closed = True
-        if cancel_futures:
-            self._cancel_queued()
-        for _ in self._threads:
-            self._calls.put(None)
+        self._close(cancel=cancel_futures)
         if wait:
             for thread in self._threads:
                 thread.join()
@@ -95,20 +111,35 @@ class ProcessExecutor(Executor):
 
     def kill(self) -> None:
         """End the workers at once; calls under way fail with WorkerDied."""
-        self._closed = self._killed = True
-        self._cancel_queued()
-        for _ in self._threads:
-            self._calls.put(None)
+        self._killed = True
+        self._close(cancel=True)
         for process in list(self._processes.values()):
             process.kill()
         atexit.unregister(self.kill)
 
-    def _cancel_queued(self) -> None:
-        with contextlib.suppress(queue.Empty):
-            while True:
-                call = self._calls.get_nowait()
-                if call is not None:
-                    call[0].cancel()
+    def _close(self, *, cancel: bool) -> None:
+        with self._changed:
+            self._closed = True
+            if cancel:
+                for call in self._waiting:
+                    call.future.cancel()
+                self._waiting.clear()
+            self._changed.notify_all()
+
+    def _next(self, mine: set[str]) -> _Call | None:
+        """A call of a group this worker knows, else of one nobody knows, else the first."""
+        with self._changed:
+            while not self._waiting:
+                if self._closed:
+                    return None
+                self._changed.wait()
+            known = [call.group for call in self._waiting]
+            own = (i for i, group in enumerate(known) if group and group in mine)
+            new = (i for i, group in enumerate(known) if group not in self._groups)
+            call = self._waiting.pop(next(own, next(new, 0)))
+            mine.add(call.group)
+            self._groups.add(call.group)
+            return call
 
     def _serve(self) -> None:
         """One thread per worker process: hand over calls, notice deaths, start anew."""
@@ -116,28 +147,33 @@ class ProcessExecutor(Executor):
             # Inherited by the workers: Ctrl-C is for the parent, which then asks them to stop.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         worker: _Worker | None = None
-        while (call := self._calls.get()) is not None:
-            future, work = call
-            if not future.set_running_or_notify_cancel():
+        mine: set[str] = set()
+        while (call := self._next(mine)) is not None:
+            if not call.future.set_running_or_notify_cancel():
                 continue
             try:
                 if worker is None or not worker.process.is_alive():
-                    worker = _Worker()
-                    self._processes[threading.get_ident()] = worker.process
-                    if self._killed:
-                        worker.process.kill()
-                    worker.wait_until_ready()
-                succeeded, answer = worker.call(work)
+                    worker = self._start()
+                succeeded, answer = worker.call(call.work)
             except Exception as error:
                 worker = None
-                future.set_exception(error)
+                mine.clear()
+                call.future.set_exception(error)
                 continue
             if succeeded:
-                future.set_result(answer)
+                call.future.set_result(answer)
             else:
-                future.set_exception(RuntimeError(answer))
+                call.future.set_exception(RuntimeError(answer))
         if worker is not None:
             worker.end()
+
+    def _start(self) -> _Worker:
+        worker = _Worker()
+        self._processes[threading.get_ident()] = worker.process
+        if self._killed:
+            worker.process.kill()
+        worker.wait_until_ready()
+        return worker
 
 
 class _Worker:

@@ -136,7 +136,8 @@ def run_plan(
     if executor is None:
         executor = InlineExecutor() if count == 0 else ProcessExecutor(count)
     loop = _Loop(plan, store, executor, reporter, retry_failed, checkpoint_seconds)
-    loop.window = 1 if isinstance(executor, InlineExecutor) else 2 * max(count, 1)
+    # All at once, so that workers can choose among groups; inline one by one, as they run.
+    loop.window = 1 if isinstance(executor, InlineExecutor) else loop.sweep.planned
     try:
         return loop.run()
     finally:
@@ -218,7 +219,11 @@ class _Loop:
         )
         self.sweep.in_flight.append(trial)
         try:
-            self.futures[self.executor.submit(run_trial, task)] = trial
+            if isinstance(self.executor, ProcessExecutor):
+                future = self.executor.submit_in_group(trial.group, run_trial, task)
+            else:
+                future = self.executor.submit(run_trial, task)
+            self.futures[future] = trial
         except BrokenExecutor as error:
             raise _broken(error) from error
 
