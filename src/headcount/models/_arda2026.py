@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Float
 
 from ..core import (
@@ -17,7 +18,6 @@ from ..core import (
     activations,
     check_count,
     check_query,
-    mirrored_sum,
     pooled_attention,
 )
 from ._base import models
@@ -58,9 +58,19 @@ class PooledAttention:
         return self.activation(U @ (alpha @ x))
 
     def __call__(self, params: PooledAttentionParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
-        """f(X; varphi) [arda2026, Eq. (4)]."""
-        h = jax.vmap(self.head, in_axes=(0, 0, None))(params.U, params.W, x)
-        return mirrored_sum(params.c * h) / math.sqrt(self.m)
+        """f(X; varphi) [arda2026, Eq. (4)].
+
+        The two halves of the heads run apart, through kernels of one shape: mirrored heads then
+        round alike, and a paired initialisation gives exactly zero.
+        """
+        heads = jax.vmap(self.head, in_axes=(0, 0, None))
+        if self.m % 2:
+            total = jnp.sum(params.c * heads(params.U, params.W, x))
+        else:
+            k = self.m // 2
+            first = params.c[:k] * heads(params.U[:k], params.W[:k], x)
+            total = jnp.sum(first + params.c[k:] * heads(params.U[k:], params.W[k:], x))
+        return total / math.sqrt(self.m)
 
     def shapes(self) -> PooledAttentionParams:
         """Shapes of (c, U, W)."""
