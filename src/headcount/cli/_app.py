@@ -8,6 +8,7 @@ import sys
 import cyclopts
 
 from .. import __version__
+from ._audit import audit_command
 from ._list import list_command
 from ._reproduce import reproduce_command
 from ._show import show_command
@@ -21,6 +22,7 @@ app = cyclopts.App(
     help_format="markdown",
 )
 app.command(train_command, name="train")
+app.command(audit_command, name="audit")
 app.command(list_command, name="list")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")

@@ -1,5 +1,7 @@
 """Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
+from ._audit import Audit as Audit
+from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
 from ._certificate import certify as certify
 from ._certificate import certify_frequency as certify_frequency

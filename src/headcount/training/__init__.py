@@ -5,6 +5,11 @@ from ..core import LOGISTIC as LOGISTIC
 from ..core import MEAN_SQUARED as MEAN_SQUARED
 from ..core import Loss as Loss
 from ..core import losses as losses
+from ._config import Built as Built
+from ._config import TrainConfig as TrainConfig
+from ._config import build as build
+from ._config import config_of_run as config_of_run
+from ._config import run_config as run_config
 from ._path_arda2026 import arda2026_chunk as arda2026_chunk
 from ._path_arda2026 import arda2026_path as arda2026_path
 from ._path_deora2024 import deora2024_chunk as deora2024_chunk
@@ -41,7 +46,3 @@ from ._run import Run as Run
 from ._train import Checkpoint as Checkpoint
 from ._train import stack_seeds as stack_seeds
 from ._train import train as train
-from ._config import Built as Built
-from ._config import TrainConfig as TrainConfig
-from ._config import build as build
-from ._config import run_config as run_config

@@ -11,8 +11,10 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import xarray as xr
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .. import models as zoo
@@ -288,4 +290,16 @@ def run_config(
         checkpoint=checkpoint,
     )
     run.settings.update({f"config_{k}": v for k, v in config.resolved().items()})
+    run.settings["config"] = json.dumps(config.model_dump(mode="json"))
     return run
+
+
+def config_of_run(path: str | Path) -> TrainConfig:
+    """The configuration that a run file was trained with, read from its attributes."""
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as stored:
+            text = stored.attrs["config"]
+    except (OSError, KeyError, ValueError) as error:
+        problem = f"is not a run of headcount train: {error}"
+        raise BadArgument("run", str(path), problem, fix="give a file it wrote") from None
+    return TrainConfig.of(json.loads(text))

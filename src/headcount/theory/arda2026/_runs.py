@@ -87,21 +87,33 @@ def as_trace(instance: RunInstance | RunTrace) -> RunTrace:
     return instance if isinstance(instance, RunTrace) else simulate(instance)
 
 
-def losses(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n"]:
-    """(f_j - y_j)^2."""
-    return (outputs(i, phi) - i.y) ** 2
-
-
 def simulate(i: RunInstance) -> RunTrace:
     """Run ProjGD and write down every term of Eqs. (24)-(44)."""
+    lin_target = linear_outputs(i, i.transported)
+    carry, terms = advance(i, lin_target, start_of(i), i.tau)
+    return trace_of(i, lin_target, carry, terms)
+
+
+Carry = tuple[PooledAttentionParams, PooledAttentionParams]
+"""The current iterate, and the sum of the iterates before it."""
+
+
+def start_of(i: RunInstance) -> Carry:
+    """Before the first step."""
+    return i.initial, jax.tree.map(jnp.zeros_like, i.initial)
+
+
+def advance(
+    i: RunInstance, lin_target: Float[Array, "n"], carry: Carry, steps: int
+) -> tuple[Carry, dict[str, Float[Array, "steps"]]]:
+    """`steps` steps of ProjGD with the terms of each."""
     project = omega_of(i)
     target = i.transported
-    lin_target = linear_outputs(i, target)
 
-    def step(carry: Any, _: None) -> tuple[Any, dict[str, Array]]:
+    def step(carry: Carry, _: None) -> tuple[Carry, dict[str, Array]]:
         phi, total = carry
-        f = outputs(i, phi)
-        loss, grad = jax.value_and_grad(lambda p: jnp.mean(losses(i, p)))(phi)
+        f, pull_back = jax.vjp(lambda p: outputs(i, p), phi)
+        (grad,) = pull_back(2 / i.X.shape[0] * (f - i.y))
         lin = linear_outputs(i, phi)
         _, slope = jax.jvp(lambda p: outputs(i, p), (phi,), (difference(target, phi),))
         e_cof = slope - (lin_target - lin)
@@ -109,7 +121,7 @@ def simulate(i: RunInstance) -> RunTrace:
         raw = add(phi, scale(-i.eta, grad))
         after = project(raw)
         terms = {
-            "loss": loss,
+            "loss": jnp.mean((f - i.y) ** 2),
             "gradient": squared_norm(grad),
             "distance": squared_norm(difference(phi, target)),
             "excess": squared_norm(difference(raw, after)),
@@ -122,9 +134,16 @@ def simulate(i: RunInstance) -> RunTrace:
         }
         return (after, add(total, phi)), terms
 
-    zero = jax.tree.map(jnp.zeros_like, i.initial)
-    (last, total), terms = jax.lax.scan(step, (i.initial, zero), None, length=i.tau)
-    terms["distance"] = jnp.append(terms["distance"], squared_norm(difference(last, target)))
+    return jax.lax.scan(step, carry, None, length=steps)
+
+
+def trace_of(
+    i: RunInstance, lin_target: Float[Array, "n"], carry: Carry, terms: dict[str, Array]
+) -> RunTrace:
+    """The trace of a finished run."""
+    last, total = carry
+    end = squared_norm(difference(last, i.transported))
+    terms = {**terms, "distance": jnp.append(terms["distance"], end)}
     return RunTrace(**terms, **_summary(i, scale(1 / i.tau, total), lin_target))
 
 
