@@ -126,7 +126,7 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
             case=content.get("case", {}),
             note=content.get("note", ""),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, BadArgument):
             raise
         raise BadArgument(

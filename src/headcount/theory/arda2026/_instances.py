@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array
+from ...core import Array, check_positive
 from ...models import PooledAttentionParams
 from .._claim import Family
 from .._pytree import instance_class
@@ -226,6 +226,51 @@ def draw_models(
         vw=3.0 * vw,
         nu=_spread(rng, 0.05, 5.0, (N, 3)),
         labels=rng.uniform(-1.0, 1.0, (N, n)),
+        activation=activation,
+    )
+
+
+def model_instance(
+    initial: PooledAttentionParams,
+    params: PooledAttentionParams,
+    X: Float[Array, "n T d"],
+    q: Float[Array, "n d"],
+    *,
+    rho: tuple[float, float, float],
+    nu: tuple[float, float, float],
+    transported: PooledAttentionParams | None = None,
+    y: Float[Array, "n"] | None = None,
+    activation: str = "tanh",
+) -> ModelInstance:
+    """A ModelInstance from parameters as a run has them; radii must be positive.
+
+    Without `transported` the transport map is zero; without `y` the labels are zero.
+    """
+    for argument, radii in (("rho", rho), ("nu", nu)):
+        for radius in radii:
+            check_positive(argument, radius)
+    c0, U0, W0 = (np.asarray(block, dtype=np.float64) for block in initial)
+    root, goal = math.sqrt(len(c0)), initial if transported is None else transported
+    dc, dU, dW = (np.asarray(b) - np.asarray(b0) for b, b0 in zip(params, initial, strict=True))
+    tc, tU, tW = (np.asarray(b) - np.asarray(b0) for b, b0 in zip(goal, initial, strict=True))
+    sigma = activation_named(activation)
+    y_max = sigma.sigma0 * nu[0] + sigma.sigma1 * (nu[1] + nu[2])
+    labels = np.zeros(len(X)) if y is None else np.asarray(y, dtype=np.float64)
+    return ModelInstance(
+        X=np.asarray(X, dtype=np.float64),
+        q=np.asarray(q, dtype=np.float64),
+        c0=c0,
+        U0=U0,
+        W0=W0,
+        dc=root / rho[0] * dc,
+        dU=root / rho[1] * dU,
+        dW=root / rho[2] * dW,
+        rho=np.array(rho),
+        vc=root / nu[0] * tc,
+        vu=root / nu[1] * tU / c0[:, None],
+        vw=root / nu[2] * tW / c0[:, None, None],
+        nu=np.array(nu),
+        labels=labels / y_max,
         activation=activation,
     )
 
