@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from jaxtyping import Float, Int
 
-from ..core import Array
+from ..core import Array, total
 from ._loop import Loop, Problem, State
 from ._paths import default_chunk
 from ._recorders import Recorder, Snapshot
@@ -39,7 +39,7 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
         path = loop.path()
 
         def loss_of(p: Problem, theta: Any) -> Float[Array, ""]:
-            return path.loss_and_gradient(theta, path.prepare(p.x, p.y))[0]
+            return total(loop.loss, path.outputs(theta, path.prepare(p.x, p.y)), p.y)
 
         return _each_seed(loss_of, problem, params)
 

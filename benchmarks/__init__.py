@@ -1,0 +1,1 @@
+"""Benchmarks: each module without an underscore has `run() -> dict`. See `python -m benchmarks`."""

@@ -1,0 +1,75 @@
+"""How the benchmarks measure: processor time, one thread, best of several, taken in turns."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SINGLE_THREADED = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+}
+"""Set before JAX is imported; in a running process it has no effect."""
+
+_ROOT = Path(__file__).resolve().parent.parent
+_CALL = (
+    "import importlib, json, sys\n"
+    "module, function, arguments = json.loads(sys.argv[1])\n"
+    "print(json.dumps(getattr(importlib.import_module(module), function)(**arguments)))\n"
+)
+
+
+def interleaved(
+    functions: Mapping[Any, Callable[[], Any]], *, repeats: int = 7, warm_up: int = 1
+) -> dict[Any, float]:
+    """The least processor time in seconds of each function; they take turns.
+
+    Each function must return only when its work is done (`jax.block_until_ready`).
+    """
+    for function in functions.values():
+        for _ in range(warm_up):
+            function()
+    best = dict.fromkeys(functions, float("inf"))
+    for _ in range(repeats):
+        for name, function in functions.items():
+            began = time.process_time()
+            function()
+            best[name] = min(best[name], time.process_time() - began)
+    return best
+
+
+def slope(sizes: Sequence[float], times: Sequence[float]) -> float:
+    """The least-squares slope of log time against log size."""
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def start_process(function: Callable[..., Any], **arguments: Any) -> subprocess.Popen[str]:
+    """Call a module's function in a fresh single-threaded process; it prints its result."""
+    call = json.dumps([function.__module__, function.__name__, arguments])
+    return subprocess.Popen(
+        [sys.executable, "-c", _CALL, call],
+        cwd=_ROOT,
+        env={**os.environ, **SINGLE_THREADED},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def in_new_process(function: Callable[..., Any], **arguments: Any) -> Any:
+    """The result of `function(**arguments)` from a fresh single-threaded process."""
+    process = start_process(function, **arguments)
+    printed, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{function.__name__}({arguments}) failed; its message is above")
+    return json.loads(printed.splitlines()[-1])

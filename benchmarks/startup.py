@@ -1,0 +1,52 @@
+"""How long `import headcount` and `headcount --help` take, and that they do not load JAX."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+REPEATS = 7
+_IMPORT = "import sys; sys.path.pop(0); import headcount; print('jax' in sys.modules)"
+_HELP = """
+import sys
+sys.argv = ["headcount", "--help"]
+from headcount.cli import main
+try:
+    main()
+finally:
+    print("jax" in sys.modules, file=sys.stderr)
+"""
+
+
+def measure(code: str) -> dict[str, Any]:
+    """Best wall and processor time of a fresh interpreter that runs `code`."""
+    wall, cpu, loads_jax = [], [], False
+    for _ in range(REPEATS):
+        before, began = os.times(), time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        wall.append(time.perf_counter() - began)
+        after = os.times()
+        cpu.append(
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
+        if done.returncode:
+            return {"error": done.stderr.strip().splitlines()[-1]}
+        loads_jax = "True" in (done.stdout + done.stderr).split()
+    return {"wall_seconds": min(wall), "cpu_seconds": min(cpu), "loads_jax": loads_jax}
+
+
+def run() -> dict[str, Any]:
+    """The bare interpreter, the import and the help page, each in fresh processes."""
+    return {
+        "name": "startup",
+        "bare_python": measure("print()"),
+        "import_headcount": measure(_IMPORT),
+        "headcount_help": measure(_HELP),
+        "targets": {"import_headcount_seconds": 0.3, "headcount_help_seconds": 0.5},
+    }

@@ -1,0 +1,45 @@
+"""Training holds one copy of the data in the run's precision, and nothing else of its length."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = (
+    "import json, sys; from benchmarks.arda2026_growth import peak_memory\n"
+    "print(json.dumps(peak_memory(*map(int, sys.argv[1:]))))"
+)
+
+
+def peak_memory(n: int, T: int, m: int) -> dict[str, Any]:
+    """The peak of `train` in a fresh process, in megabytes beyond the input."""
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(n), str(T), str(m), "1"],
+        cwd=ROOT,
+        env={**os.environ, "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_memory_grows_by_the_data_alone() -> None:
+    small, large = peak_memory(2_000, 16, 16), peak_memory(200_000, 16, 16)
+    assert large["finite"]
+    data = large["data_float32_mb"] - small["data_float32_mb"]
+    assert data > 100
+    # A second copy, or an array with one number per token, would exceed this.
+    assert large["train_mb"] - small["train_mb"] <= 1.1 * data + 3
+
+
+def test_long_sequences_fit() -> None:
+    """T = 8,192 with m = 64: a chunk is one sample, 2 MiB per (T, m) array."""
+    long = peak_memory(8, 8192, 64)
+    assert long["finite"]
+    assert long["train_mb"] < 200

@@ -1,0 +1,191 @@
+"""Chunking, the generic path and the fused arda2026 path against the naive twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from training_problems import Cubic, CubicParams, pooled
+
+from headcount.core import FixedQuery, LastToken, activations, losses, seeded_query
+from headcount.models import PooledAttention, initialisations
+from headcount.training import (
+    GradientPath,
+    arda2026_chunk,
+    arda2026_path,
+    generic_path,
+    gradient_path,
+    naive_path,
+)
+from headcount.training import _path_arda2026 as fused
+from headcount.training._paths import balanced, into_chunks, map_over_chunks, sum_over_chunks
+
+
+def evaluate(path: GradientPath, params: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Value, gradient and outputs of a path, compiled."""
+
+    @jax.jit
+    def everything(params: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        data = path.prepare(x, y)
+        value, gradient = path.loss_and_gradient(params, data)
+        return value, gradient, path.outputs(params, data)
+
+    return jax.device_get(everything(params, jnp.asarray(x), jnp.asarray(y)))
+
+
+def assert_twins(fast: GradientPath, model: Any, loss: Any, params: Any, x: Any, y: Any) -> None:
+    """Equal to the naive path, relative to the size of each block of numbers."""
+    ours = evaluate(fast, params, x, y)
+    naive = evaluate(naive_path(model, loss), params, x, y)
+    scale = max(np.abs(leaf).max() for leaf in jax.tree.leaves(naive[1]))
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(naive), strict=True):
+        assert a.shape == b.shape
+        # A block whose gradient vanishes by symmetry is compared with the whole gradient.
+        size = max(np.abs(b).max(), 1e-6 * scale)
+        assert np.abs(a - b).max() <= 1e-10 * size
+
+
+def labels_for(loss: Any, y: np.ndarray) -> np.ndarray:
+    return np.sign(y) if loss.labels == "signs" else y
+
+
+@pytest.mark.parametrize(
+    ("n", "T", "d", "m", "chunk"),
+    [
+        (7, 5, 3, 4, 3),  # not a multiple of the chunk
+        (6, 1, 3, 4, 2),  # one token
+        (5, 4, 1, 2, 2),  # one feature
+        (4, 3, 2, 3, 9),  # an odd width, one chunk larger than the data
+        (3, 4, 3, 2, 1),  # one sample per chunk
+        (1, 1, 1, 1, 1),
+    ],
+)
+def test_fused_equals_naive_in_every_shape(n: int, T: int, d: int, m: int, chunk: int) -> None:
+    model, params, x, y = pooled(n, T, d, m, seed=n)
+    loss = losses["mean-squared"]
+    assert_twins(arda2026_path(model, loss, chunk), model, loss, params, x, y)
+
+
+@pytest.mark.parametrize("activation", list(activations))
+def test_fused_equals_naive_for_every_activation(activation: str) -> None:
+    model, params, x, y = pooled(n=3, T=3, d=2, m=2, seed=1, activation=activations[activation])
+    loss = losses["mean-squared"]
+    assert_twins(arda2026_path(model, loss, 2), model, loss, params, x, y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "query"),
+    [
+        *((loss, LastToken()) for loss in losses),
+        ("mean-squared", FixedQuery((0.6, -0.3, 0.1))),
+        ("logistic", seeded_query(3, seed=5)),
+    ],
+)
+def test_fused_equals_naive_for_every_query_and_loss(loss: str, query: Any) -> None:
+    model, params, x, y = pooled(seed=2, query=query)
+    chosen = losses[loss]
+    assert_twins(arda2026_path(model, chosen, 3), model, chosen, params, x, labels_for(chosen, y))
+
+
+@pytest.mark.parametrize("largest", [39.0, 1e3])
+def test_fused_equals_naive_up_to_saturated_softmax(largest: float) -> None:
+    """The bound on the logits chooses the branch: below 40 exp needs no shift."""
+    model, params, x, y = pooled(seed=3)
+    loss = losses["mean-squared"]
+    norms = np.linalg.norm(params.W, axis=(1, 2)).max()
+    lengths = np.linalg.norm(x, axis=-1)
+    bound = norms * (lengths.max(axis=1) * lengths[:, -1]).max()
+    params = params._replace(W=params.W * largest / bound)
+    path = arda2026_path(model, loss, 3)
+    small = fused._logits_are_small(params, path.prepare(jnp.asarray(x), jnp.asarray(y)))
+    assert bool(small) == (largest < 40)
+    assert_twins(path, model, loss, params, x, y)
+
+
+@pytest.mark.parametrize("threshold", [0.0, np.inf])
+def test_both_softmax_branches_agree_on_the_same_problem(
+    threshold: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fused, "_LARGEST_UNSHIFTED_LOGIT", threshold)
+    model, params, x, y = pooled(seed=4)
+    loss = losses["mean-squared"]
+    assert_twins(arda2026_path(model, loss, 3), model, loss, params, x, y)
+
+
+def test_unshifted_softmax_cannot_overflow_at_the_threshold_in_float32() -> None:
+    """All logits at +-39.9: the largest sums that the unshifted branch can meet."""
+    model, params, x, y = pooled(n=2, T=8, d=2, m=2, seed=5)
+    x = np.where(np.arange(8)[None, :, None] % 2, 1.0, -1.0) * np.array([1.0, 0.0])
+    x = np.repeat(x, 2, axis=0)
+    W = np.zeros_like(params.W)
+    W[:, 0, 0] = 39.9
+    loss = losses["mean-squared"]
+    single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), params._replace(W=W))
+    path, x32, y32 = arda2026_path(model, loss, 2), jnp.float32(x), jnp.float32(y)
+    assert bool(fused._logits_are_small(single, path.prepare(x32, y32)))
+    ours = evaluate(path, single, x32, y32)
+    exact = evaluate(naive_path(model, loss), params._replace(W=W), x, y)
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(exact), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_equal_tokens_leave_nothing_to_attend_to() -> None:
+    model, params, x, y = pooled(seed=6)
+    x = np.repeat(x[:, :1], x.shape[1], axis=1)
+    loss = losses["mean-squared"]
+    path = arda2026_path(model, loss, 3)
+    _, gradient, _ = evaluate(path, params, x, y)
+    assert np.abs(gradient.W).max() <= 1e-14 * np.abs(gradient.U).max()
+    assert_twins(path, model, loss, params, x, y)
+
+
+def test_paired_start_predicts_zero() -> None:
+    model = PooledAttention(3, 8)
+    _, _, x, y = pooled()
+    params = initialisations["paired"](model, 0)
+    path = gradient_path(model, losses["mean-squared"], n=7, T=5)
+    value, _, f = evaluate(path, params, x, y)
+    assert np.abs(f).max() <= 1e-15
+    np.testing.assert_allclose(value, np.mean(y**2), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("loss", "n", "chunk"),
+    [*((loss, 7, 3) for loss in losses), ("mean-squared", 3, 5), ("mean-squared", 1, 1)],
+)
+def test_generic_path_equals_naive(loss: str, n: int, chunk: int) -> None:
+    _, _, x, y = pooled(n=n, seed=n)
+    params = CubicParams(np.random.default_rng(n).normal(size=3))
+    chosen = losses[loss]
+    path = generic_path(Cubic(3), chosen, chunk)
+    assert_twins(path, Cubic(3), chosen, params, x, labels_for(chosen, y))
+
+
+@pytest.mark.parametrize(("n", "chunk"), [(7, 3), (8, 4), (5, 9), (1, 1), (10, 4)])
+def test_chunks_count_every_sample_once_and_in_order(n: int, chunk: int) -> None:
+    x = jnp.arange(n * 2.0).reshape(n, 1, 2)
+    chunks = into_chunks(x, jnp.arange(n * 1.0), losses["half-squared-sum"], chunk)
+    weight = sum_over_chunks(lambda s: jnp.sum(s.weight), chunks)
+    weighted = sum_over_chunks(lambda s: jnp.tensordot(s.weight, s.x, axes=1), chunks)
+    joined = map_over_chunks(lambda s: {"x": s.x, "y": s.y}, chunks)
+    assert float(weight) == n
+    np.testing.assert_array_equal(weighted, np.sum(x, axis=0))
+    np.testing.assert_array_equal(joined["x"], x)
+    np.testing.assert_array_equal(joined["y"], np.arange(n))
+
+
+@pytest.mark.parametrize(("n", "chunk"), [(4000, 512), (7, 3), (5, 5), (1, 1), (100, 99)])
+def test_balanced_chunks_are_the_smallest_of_their_number(n: int, chunk: int) -> None:
+    size = balanced(n, chunk)
+    assert size <= chunk
+    assert -(-n // size) == -(-n // chunk)
+    assert size == 1 or -(-n // (size - 1)) > -(-n // size)
+
+
+def test_chunk_of_arda2026_shrinks_with_width_and_length() -> None:
+    sizes = [arda2026_chunk(PooledAttention(8, m), T) for m, T in [(16, 16), (256, 16), (64, 8192)]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 1

@@ -1,0 +1,87 @@
+"""A run as a data set and as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from training_problems import linear
+
+from headcount.training import AttentionMass, HeadBalls, Run, projgd, stack_seeds, train
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    model, params, x, y = linear()
+    other = linear(seed=1)[1]
+    return train(
+        model,
+        stack_seeds([params, other]),
+        x,
+        y,
+        seeds=[3, 8],
+        rule=projgd(0.1, HeadBalls((("U", 0.5),))),
+        steps=4,
+        record=["outputs", "margin"],
+        record_every=3,
+        keep="average",
+    )
+
+
+def test_data_set_has_named_dimensions(run: Run) -> None:
+    data = run.to_xarray()
+    assert data["loss_trace"].dims == ("seed", "step")
+    assert data["outputs"].dims == ("seed", "recorded_step", "outputs_axis0")
+    assert data["final_U"].dims == ("seed", "U_axis0", "U_axis1")
+    np.testing.assert_array_equal(data["seed"], [3, 8])
+    np.testing.assert_array_equal(data["recorded_step"], [0, 3, 4])
+    np.testing.assert_array_equal(data["start_U"], run.start.U)
+    np.testing.assert_array_equal(data["average_U"], run.average.U)
+    np.testing.assert_array_equal(data["diverged_at"], [-1, -1])
+    assert "best_U" not in data
+    described = {"model": "deora2024-linear", "optimiser": "projgd", "optimiser_eta": 0.1}
+    described |= {"loss": "mean-squared", "steps": 4, "n": 5, "T": 3, "dtype": "float32"}
+    assert described.items() <= data.attrs.items()
+    assert "HeadBalls" in data.attrs["projection"]
+    assert data.attrs["seconds"] > 0
+
+
+def test_file_holds_the_data_set(run: Run, tmp_path: Path) -> None:
+    path = run.save(tmp_path / "new" / "run.nc")
+    with xr.open_dataset(path, engine="h5netcdf") as read:
+        xr.testing.assert_identical(read.load(), run.to_xarray())
+    assert [p.name for p in path.parent.iterdir()] == ["run.nc"]
+
+
+def test_a_failed_save_leaves_the_old_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "run.nc"
+    target.write_bytes(b"old")
+
+    def broken(self: xr.Dataset, path: Path, **_: object) -> None:
+        Path(path).write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", broken)
+    with pytest.raises(OSError, match="disk full"):
+        run.save(target)
+    assert target.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_a_run_without_recorders_saves_too(tmp_path: Path) -> None:
+    model, params, x, y = linear()
+    plain = train(model, params, x, y, rule=projgd(0.1, HeadBalls((("U", 0.5),))), steps=2)
+    assert plain.records == {}
+    with xr.open_dataset(plain.save(tmp_path / "plain.nc"), engine="h5netcdf") as read:
+        assert read["loss_trace"].shape == (1, 2)
+        assert read.sizes["recorded_step"] == 0
+
+
+def test_attention_masks_are_compared_by_identity() -> None:
+    """Two masks are never mistaken for each other in the cache of programs."""
+    mask = np.ones((2, 3), bool)
+    assert AttentionMass(mask) != AttentionMass(mask)

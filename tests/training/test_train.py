@@ -1,0 +1,315 @@
+"""The loop: traces, iterates, segmentation, seeds, divergence, resuming, precision, bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import optax
+import pytest
+from training_problems import (
+    Cubic,
+    CubicParams,
+    MemoryCheckpoint,
+    linear,
+    linear_gradient,
+    linear_loss,
+    pooled,
+)
+
+from headcount.core import BadArgument
+from headcount.models import LinearModel, LinearParams, PooledAttention
+from headcount.training import (
+    HeadBalls,
+    Run,
+    from_optax,
+    gd,
+    momentum,
+    omega,
+    projgd,
+    stack_seeds,
+    train,
+)
+from headcount.training import _train as training_module
+
+EVERYTHING = from_optax(optax.sgd(0.1, momentum=0.6), HeadBalls((("U", 2.0),)), batch_size=3)
+"""Momentum, a projection and random batches: all the state that a run can have."""
+STATEFUL: dict[str, Any] = {
+    "rule": EVERYTHING,
+    "steps": 9,
+    "keep": ("average", "best"),
+    "record": ["distance"],
+    "record_every": 4,
+}
+
+
+def arrays_of(run: Run) -> list[np.ndarray]:
+    trees = (run.loss, run.final_loss, run.records, run.params, run.average, run.best)
+    return jax.tree.leaves((trees, run.diverged_at, run.recorded_steps))
+
+
+def assert_same(a: Run, b: Run) -> None:
+    """Bit for bit."""
+    assert len(arrays_of(a)) == len(arrays_of(b))
+    for ours, theirs in zip(arrays_of(a), arrays_of(b), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def of_seed(run: Run, i: int) -> Run:
+    """The part of one seed."""
+    values = vars(run).copy()
+    for name in ("loss", "final_loss", "records", "params", "average", "best", "diverged_at"):
+        values[name] = jax.tree.map(lambda leaf: leaf[i : i + 1], values[name])
+    return Run(**values)
+
+
+def test_trace_average_and_best_iterate() -> None:
+    """Losses before each step; the mean of iterates 0..tau-1; the iterate of the least loss."""
+    model, params, x, y = linear()
+    eta, beta, steps = 0.2, 0.9, 12
+    run = train(
+        model,
+        params,
+        x,
+        y,
+        rule=momentum(eta, beta),
+        steps=steps,
+        keep=["average", "best"],
+        dtype="float64",
+    )
+    U, b, iterates = params.U, 0, []
+    for _ in range(steps):
+        iterates.append(U)
+        b = beta * b + linear_gradient(U, x, y)
+        U = U - eta * b
+    trace = [linear_loss(V, x, y) for V in iterates]
+    best = int(np.argmin(trace))
+    assert 0 < best < steps - 1, "the best iterate must not be the last, or the test is idle"
+    np.testing.assert_allclose(run.loss[0], trace, rtol=1e-10)
+    np.testing.assert_allclose(run.average.U[0], np.mean(iterates, axis=0), rtol=1e-10)
+    np.testing.assert_allclose(run.best.U[0], iterates[best], rtol=1e-10)
+    np.testing.assert_allclose(run.min_loss[0], trace[best], rtol=1e-10)
+    np.testing.assert_array_equal(run.start.U[0], params.U)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Run:
+    model, params, x, y = linear(n=7)
+    return train(model, params, x, y, **STATEFUL)
+
+
+@pytest.mark.parametrize(("room", "seconds"), [(1024, 1e9), (1024, 1e-9), (2, 1e9)])
+def test_how_steps_are_cut_into_calls_changes_nothing(
+    room: int, seconds: float, reference: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_module, "_ROOM", room)
+    monkeypatch.setattr(training_module, "_SECONDS_PER_CALL", seconds)
+    model, params, x, y = linear(n=7)
+    seen: list[tuple[int, int, float]] = []
+    run = train(model, params, x, y, progress=lambda *told: seen.append(told), **STATEFUL)
+    assert_same(run, reference)
+    assert [done for done, _, _ in seen] == sorted({done for done, _, _ in seen})
+    assert seen[-1][:2] == (9, 9)
+    assert seen[-1][2] == pytest.approx(run.loss[0, -1])
+    if seconds < 1:
+        assert len(seen) == 9
+
+
+@pytest.mark.parametrize("interrupt_after", [1, 4, 5, 9])
+def test_resumed_equals_uninterrupted(
+    interrupt_after: int, reference: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_module, "_SECONDS_PER_CALL", 1e-9)
+    model, params, x, y = linear(n=7)
+    checkpoint = MemoryCheckpoint(interrupt_after)
+    with pytest.raises(KeyboardInterrupt):
+        train(model, params, x, y, checkpoint=checkpoint, **STATEFUL)
+    assert int(checkpoint.kept["done"]) == interrupt_after
+    resumed = train(model, params, x, y, checkpoint=checkpoint, **STATEFUL)
+    assert checkpoint.saves == 9, "a resumed run must not repeat steps"
+    assert_same(resumed, reference)
+
+
+def three_seeds() -> tuple[PooledAttention, list[Any], np.ndarray, np.ndarray]:
+    model, _, x, y = pooled()
+    return model, [pooled(seed=s)[1] for s in (5, 6, 7)], x, y
+
+
+SEEDED: dict[str, Any] = {
+    "rule": projgd(0.3, omega(1, 1, 1)),
+    "steps": 5,
+    "chunk": 3,
+    "keep": "average",
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_seed_alone_equals_the_seed_in_a_batch(dtype: str) -> None:
+    model, starts, x, y = three_seeds()
+    seeds = [5, 6, 7]
+    together = train(model, stack_seeds(starts), x, y, seeds=seeds, dtype=dtype, **SEEDED)
+    own = [train(model, stack_seeds([p]), x, y, seeds=[6], dtype=dtype, **SEEDED) for p in starts]
+    for i, alone in enumerate(own):
+        assert_same(of_seed(together, i), alone)
+    xs, ys = np.stack([x] * 3), np.stack([y] * 3)
+    assert_same(
+        train(model, stack_seeds(starts), xs, ys, seeds=seeds, dtype=dtype, **SEEDED), together
+    )
+
+
+def test_one_seed_with_its_own_data_equals_shared_data() -> None:
+    model, params, x, y = linear(n=7)
+    shared = train(model, stack_seeds([params]), x, y, seeds=[3], **STATEFUL)
+    assert_same(
+        train(model, stack_seeds([params]), x[None], y[None], seeds=[3], **STATEFUL), shared
+    )
+
+
+def test_batches_depend_on_the_seed_alone() -> None:
+    model, params, x, y = linear(n=7)
+    start = stack_seeds([params] * 2)
+    run = train(model, start, x, y, seeds=[3, 4], **STATEFUL)
+    assert not np.array_equal(run.loss[0], run.loss[1])
+    swapped = train(model, start, x, y, seeds=[4, 3], **STATEFUL)
+    assert_same(of_seed(swapped, 1), of_seed(run, 0))
+
+
+def test_divergence_of_one_seed_is_recorded_and_the_others_go_on() -> None:
+    model, params, x, y = linear()
+    data = np.stack([x, 1e3 * x, 0.5 * x])
+    labels = np.stack([y] * 3)
+    start = stack_seeds([params] * 3)
+    settings: dict[str, Any] = {"rule": gd(0.1), "steps": 12, "keep": "average"}
+    run = train(model, start, data, labels, seeds=[0, 1, 2], record="distance", **settings)
+    k = int(run.diverged_at[1])
+    assert 1 < k < 12
+    assert np.all(np.isfinite(run.loss[1, :k]))
+    assert not np.any(np.isfinite(run.loss[1, k:]))
+    assert np.all(np.isnan(run.loss[1, k + 1 :]))
+    assert np.isnan(run.final_loss[1])
+    assert run.min_loss[1] == run.loss[1, :k].min()
+    assert run.outcomes == ("completed", f"diverged at step {k}", "completed")
+    for i in (0, 2):
+        alone = train(
+            model, start, data[i], labels[i], seeds=[0, 1, 2], record="distance", **settings
+        )
+        assert_same(of_seed(run, i), of_seed(alone, i))
+    # Stopped just before: only the loss after the last step shows it.
+    short = train(model, params, data[1], y, rule=gd(0.1), steps=k)
+    assert np.all(np.isfinite(short.loss))
+    assert short.outcomes == (f"diverged at step {k}",)
+    assert np.isnan(short.final_loss[0])
+
+
+def test_equal_settings_compile_once() -> None:
+    """A second run traces nothing; the one call left is the check of shapes."""
+    _, _, x, y = pooled(d=2, n=4)
+    start = CubicParams(np.array([0.1, -0.2]))
+    settings: dict[str, Any] = {"steps": 3, "record": ["loss"], "keep": "best"}
+    train(Cubic(2), start, x, y, rule=momentum(0.01), **settings)
+    before = Cubic.calls[0]
+    run = train(
+        Cubic(2), CubicParams(np.array([0.3, 0.1])), 2 * x, y, rule=momentum(0.01), **settings
+    )
+    assert Cubic.calls[0] - before <= 1
+    assert np.all(np.isfinite(run.loss))
+    train(Cubic(2), start, x, y, rule=momentum(0.02), **settings)
+    assert Cubic.calls[0] - before > 1, "the count must see another rule's trace"
+
+
+@pytest.mark.parametrize("outside", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_precision_is_the_runs_own(outside: bool, dtype: str) -> None:
+    model, params, x, y = linear(n=7)
+    with jax.enable_x64(outside):
+        run = train(model, params, x, y, dtype=dtype, **STATEFUL)
+        assert jax.config.jax_enable_x64 == outside
+    for array in jax.tree.leaves((run.loss, run.final_loss, run.records, run.params, run.best)):
+        assert array.dtype == dtype
+    assert_same(run, train(model, params, x, y, dtype=dtype, **STATEFUL))
+
+
+def test_whole_number_data_is_data() -> None:
+    model, params, x, y = linear()
+    x, y = np.round(3 * x).astype(int), np.round(3 * y).astype(int)
+    run = train(model, params, x.tolist(), y, rule=gd(0.01), steps=2, dtype="float64")
+    np.testing.assert_allclose(run.loss[0, 0], linear_loss(params.U, x, y), rtol=1e-12)
+    assert run.loss[0, 1] < run.loss[0, 0]
+
+
+def test_losses_may_be_named() -> None:
+    model, params, x, y = linear()
+    run = train(model, params, x, np.sign(y), rule=gd(0.1), steps=1, loss="logistic")
+    assert run.settings["loss"] == "logistic"
+
+
+def bad_inputs() -> dict[str, tuple[dict[str, Any], str]]:
+    _, params, x, y = linear()
+    holed = x.copy()
+    holed[1, 2, 0] = np.nan
+    infinite = np.where(np.arange(5) == 3, np.inf, y)
+    wrong = LinearParams(np.zeros((2, 2)))
+    nan_start = LinearParams(np.full((3, 2), np.nan))
+    two = {"seeds": [0, 1], "params": stack_seeds([params] * 2)}
+    return {
+        "nan-x": ({"x": holed}, r"x = .*has 1 NaN or infinite entries; clean the data first"),
+        "inf-y": ({"y": infinite}, r"y = .*has 1 NaN or infinite"),
+        "x-2d": ({"x": x[0]}, r"x = 'array of shape \(3, 2\)': must have shape \(any, any, any\)"),
+        "x-text": ({"x": [["a"]]}, r"x = .*must hold numbers"),
+        "x-ragged": ({"x": [[1.0], [1.0, 2.0]]}, r"x = .*is no array"),
+        "y-short": ({"y": y[:-1]}, r"y = 'array of shape \(4,\)': must have shape \(5\)"),
+        "y-column": ({"y": y[:, None]}, r"y = 'array of shape \(5, 1\)': must have shape \(5\)"),
+        "empty": ({"x": x[:0], "y": y[:0]}, r"x = .*is empty; give n, T, d >= 1"),
+        "other-d": ({"x": x[:, :, :1]}, r"x = 'samples of shape \(3, 1\)': do not fit LinearModel"),
+        "params": (
+            {"params": wrong},
+            r"U = 'array of shape \(1, 2, 2\)': must have shape \(1, 3, 2\)",
+        ),
+        "nan-params": ({"params": nan_start}, r"U = .*has 6 NaN"),
+        "seeds": (
+            {"seeds": [0, 1, 2], "params": two["params"]},
+            r"U = .*must have shape \(3, 3, 2\)",
+        ),
+        "no-seeds": ({"seeds": []}, r"seeds = \(\): is empty"),
+        "negative-seed": ({**two, "seeds": [0, -1]}, r"seed = -1: must be a whole number"),
+        "seed-data": ({**two, "x": x[None]}, r"x = .*must have shape \(2, any, any, any\)"),
+        "signs": ({"loss": "logistic"}, r"y = .*must hold only -1 and \+1"),
+        "loss": ({"loss": "hinge"}, r"loss = 'hinge': is not known"),
+        "rule": ({"rule": "gd"}, r"rule = 'gd': is no update rule"),
+        "steps": ({"steps": 0}, r"steps = 0: must be a whole number >= 1"),
+        "record-every": ({"record_every": 0}, r"record_every = 0: must be"),
+        "chunk": ({"chunk": 0}, r"chunk = 0: must be"),
+        "dtype": ({"dtype": "float16"}, r"dtype = 'float16': is not a known choice"),
+        "keep": ({"keep": "last"}, r"keep = 'last': is not a known choice; .*average, best"),
+        "radii": ({"rule": projgd(0.1, omega(1, 1, 1))}, r"radii = .*does not name every block"),
+        "validation": ({"validation": (holed, y)}, r"validation x = .*NaN"),
+        "validation-d": ({"validation": (x[:, :, :1], y)}, r"validation x = .*must have shape"),
+        "validation-y": ({"validation": (x, y[:2])}, r"validation y = .*must have shape \(5\)"),
+    }
+
+
+@pytest.mark.parametrize("case", list(bad_inputs()))
+def test_bad_input_is_named_before_any_compilation(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError("compiled before the arguments were checked")
+
+    monkeypatch.setattr(training_module, "programs", lambda *_: None)
+    monkeypatch.setattr(training_module._Trainer, "run", never)
+    model, params, x, y = linear()
+    changes, message = bad_inputs()[case]
+    arguments = {"params": params, "x": x, "y": y, "rule": gd(0.1), "steps": 1, **changes}
+    with pytest.raises(BadArgument, match=message):
+        train(model, **arguments)
+
+
+def test_a_model_must_return_a_scalar() -> None:
+    class Vector(LinearModel):
+        def __call__(self, params: Any, x: Any) -> Any:
+            return x[0]
+
+    _, params, x, y = linear()
+    with pytest.raises(BadArgument, match=r"model = .*returns shape \(2,\); return a scalar"):
+        train(Vector(3, 2), params, x, y, rule=gd(0.1), steps=1)

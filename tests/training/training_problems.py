@@ -1,0 +1,90 @@
+"""Small asymmetric problems that the training tests share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from headcount.models import LinearModel, LinearParams, PooledAttention, PooledAttentionParams
+
+
+def pooled(
+    n: int = 7, T: int = 5, d: int = 3, m: int = 4, seed: int = 0, **settings: Any
+) -> tuple[PooledAttention, PooledAttentionParams, np.ndarray, np.ndarray]:
+    """A pooled attention with unpaired, asymmetric parameters, and its data."""
+    rng = np.random.default_rng(seed)
+    params = PooledAttentionParams(
+        rng.normal(size=m), rng.normal(size=(m, d)), rng.normal(size=(m, d, d))
+    )
+    model = PooledAttention(d, m, **settings)
+    return model, params, rng.normal(size=(n, T, d)), rng.normal(size=n)
+
+
+def linear(
+    n: int = 5, T: int = 3, d: int = 2, seed: int = 0
+) -> tuple[LinearModel, LinearParams, np.ndarray, np.ndarray]:
+    """The linear model <U, X>: its loss and gradient have a closed form."""
+    rng = np.random.default_rng(seed)
+    params = LinearParams(rng.normal(size=(T, d)))
+    return LinearModel(T, d), params, rng.normal(size=(n, T, d)), rng.normal(size=n)
+
+
+def linear_loss(U: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
+    """(1/n) sum_j (<U, x_j> - y_j)^2 by a loop."""
+    return sum((float(np.sum(U * xj)) - yj) ** 2 for xj, yj in zip(x, y, strict=True)) / len(y)
+
+
+def linear_gradient(U: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(2/n) sum_j (<U, x_j> - y_j) x_j by a loop."""
+    grad = np.zeros_like(U)
+    for xj, yj in zip(x, y, strict=True):
+        grad += 2 / len(y) * (float(np.sum(U * xj)) - yj) * xj
+    return grad
+
+
+class CubicParams(NamedTuple):
+    """The one block of `Cubic`."""
+
+    a: np.ndarray
+
+
+@dataclass(frozen=True)
+class Cubic:
+    """f = sum_t (a . x_t)^3: a model without a fast path, which counts its Python calls."""
+
+    d: int
+    name: ClassVar[str] = "cubic"
+    calls: ClassVar[list[int]] = [0]
+
+    def __call__(self, params: CubicParams, x: Any) -> Any:
+        """f(params, x)."""
+        self.calls[0] += 1
+        return jnp.sum((x @ params.a) ** 3)
+
+    def shapes(self) -> CubicParams:
+        """The shape of a."""
+        return CubicParams((self.d,))
+
+
+class MemoryCheckpoint:
+    """Keeps what the run saves; interrupts it after a chosen number of saves."""
+
+    def __init__(self, interrupt_after: int | None = None) -> None:
+        self.kept: dict[str, np.ndarray] | None = None
+        self.saves = 0
+        self.interrupt_after = interrupt_after
+
+    def restore(self) -> dict[str, np.ndarray] | None:
+        """What was saved last."""
+        return self.kept
+
+    def save(self, arrays: Any) -> None:
+        """Keep it, then perhaps interrupt."""
+        self.kept = arrays()
+        self.saves += 1
+        if self.saves == self.interrupt_after:
+            self.interrupt_after = None
+            raise KeyboardInterrupt
