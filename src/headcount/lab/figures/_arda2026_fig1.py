@@ -30,13 +30,15 @@ from ._arda2026_problem import RADIUS, STEP_FACTORS, TEACHERS, teacher_settings
 from ._arda2026_reference import FAITHFUL, RELEASED, ReferenceSlope
 from ._arda2026_training import training
 from ._arda2026_widths import approximation, linearisation
+from ._axes import tick_at
 
 if TYPE_CHECKING:
     import xarray as xr
 
 HALF = (-0.65, -0.35)
 """A slope whose whole interval lies here counts as -1/2."""
-ONE = (-1.15, -0.85)
+ONE = (-1.25, -0.75)
+"""Likewise for -1, and well apart from -1/2."""
 SAME_SLOPE = 0.15
 """How far two slopes may be apart and still count as equal."""
 
@@ -175,6 +177,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         first = float(data[f"mean_{name}"].values[0])
         draw_reference_slope(ax, m, first, -0.5, "predicted: slope -1/2")
         log_log(ax, "width m", title)
+        tick_at(ax, m)
 
 
 figure = register(

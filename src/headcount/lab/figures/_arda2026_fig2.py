@@ -27,6 +27,7 @@ from .. import (
     separation,
 )
 from ._arda2026_recurrent import MODELS, NORMS, memory, recurrent
+from ._axes import tick_at
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -183,21 +184,25 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     for ax, (name, words) in zip(axes, panels.items(), strict=False):
         for index, (model, tokens) in enumerate(curves):
             chosen = data.sel(model=model, tokens=tokens)
-            label = f"{model}, {tokens} tokens"
+            label = f"{model}, {tokens}"
             draw_interval(ax, chosen, f"mean_{name}", "L", label=label, index=index)
         log_log(ax, "lag L", words)
+        tick_at(ax, data["L"].values)
+        if ax is not axes[0]:
+            ax.get_legend().remove()
         if name == "min_validation_loss":
             ax.set_yscale("linear")
     last = axes[-1]
     for index, model in enumerate(MODELS):
         for kind in ("state", "streaming"):
-            label = f"{model}, {'state' if kind == 'state' else 'state and working memory'}"
+            label = f"{model}, {'state' if kind == 'state' else 'all'}"
             shown = data.sel(model=model)
             draw_interval(
                 last, shown, f"footprint_{kind}", "L", label=label,
                 index=index + 2 * (kind == "streaming"),
             )  # fmt: skip
     log_log(last, "lag L", "bytes to stream one sequence")
+    tick_at(last, data["L"].values)
 
 
 figure = register(
