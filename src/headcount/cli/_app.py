@@ -9,7 +9,10 @@ import cyclopts
 
 from .. import __version__
 from ._audit import audit_command
+from ._count import count_command
+from ._falsify import falsify_command
 from ._list import list_command
+from ._recheck import recheck_command
 from ._reproduce import reproduce_command
 from ._show import show_command
 from ._status import status_command
@@ -24,6 +27,9 @@ app = cyclopts.App(
 app.command(train_command, name="train")
 app.command(audit_command, name="audit")
 app.command(list_command, name="list")
+app.command(falsify_command, name="falsify")
+app.command(recheck_command, name="recheck")
+app.command(count_command, name="count")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")

@@ -154,7 +154,8 @@ def _show(report: Audit, everything: bool) -> None:
     s = report.setting
     console.print(
         f"n = {s.n}, T = {s.T}, d = {s.d}, m = {s.m}, {s.activation}, rho = {s.rho}, nu = {s.nu}, "
-        f"tau = {s.tau}, eta = {s.step:.4g}, delta = delta' = {s.delta}; seeds {list(report.seeds)}",
+        f"tau = {s.tau}, eta = {s.step:.4g}, delta = delta' = {s.delta}, "
+        f"seeds {list(report.seeds)}",
         highlight=False,
     )
     table = Table()

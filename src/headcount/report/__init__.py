@@ -1,5 +1,6 @@
 """Tables, plots and files; reads results, never computes them."""
 
+from ._count import draw_count as draw_count
 from ._files import netcdf as netcdf
 from ._files import table as table
 from ._files import write_files as write_files

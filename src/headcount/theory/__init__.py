@@ -15,6 +15,10 @@ from ._claim import Hypothesis as Hypothesis
 from ._claim import Kind as Kind
 from ._claim import Sides as Sides
 from ._claim import Variant as Variant
+from ._count import Answer as Answer
+from ._count import Practice as Practice
+from ._count import practice as practice
+from ._count import theorem_answers as theorem_answers
 from ._errata import Erratum as Erratum
 from ._errata import add_errata as add_errata
 from ._errata import errata as errata

@@ -159,6 +159,8 @@ class Claim:
     targets: Callable[[], tuple[Instance, ...]] = tuple
     bound: Callable[[Setting, str], Bound] | None = None
     experiment: Experiment | None = None
+    quantity: str | None = None
+    """What the left side is, where claims are compared by it: "loss" for head counting."""
     measured: Callable[[Any], Any] | None = None
     """The left side on an audited run, for claims whose right side is that of the setting."""
     needs_event: bool = False

@@ -197,6 +197,7 @@ theorem_1 = claims.add(
         default="printed",
         hypotheses=(*HYPOTHESES, STEP_SIZE),
         bound=_best_bound,
+        quantity="loss",
         needs_event=True,
         errata=("E7", "E11"),
         references=REFERENCE,
@@ -291,6 +292,7 @@ theorem_1_average = claims.add(
         default="printed",
         hypotheses=(*HYPOTHESES, STEP_SIZE),
         bound=_average_bound,
+        quantity="loss",
         needs_event=True,
         references=REFERENCE,
     )
