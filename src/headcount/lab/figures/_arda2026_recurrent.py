@@ -186,7 +186,7 @@ def _recurrent_cost(config: dict[str, Any]) -> tuple[float, float]:
     each = step_seconds(n, T, 17, config["m"]) * (1.15 if config["model"] == "Transformer" else 0.8)
     records = config["steps"] / config["record_every"]
     # A record costs about two and a half steps.
-    return 5.0 + each * (config["steps"] + 2.5 * records), 3e8 + 24.0 * n * T * 17
+    return 2.0 + each * (config["steps"] + 2.5 * records), 3e8 + 24.0 * n * T * 17
 
 
 recurrent = Measurement(

@@ -95,7 +95,7 @@ def step_seconds(n: int, T: int, d: int, m: int) -> float:
 def _training_cost(config: dict[str, Any]) -> tuple[float, float]:
     n = config["n_train"] if config["batch_size"] is None else config["batch_size"]
     each = step_seconds(n, config["T"], config["d"], config["m"])
-    seconds = 3.0 + 0.2 * label_seconds(config) + config["steps"] * max(each, 3e-5)
+    seconds = 1.0 + 0.2 * label_seconds(config) + config["steps"] * max(each, 3e-5)
     return seconds, 3e8 + 24.0 * config["n"] * config["T"] * config["d"]
 
 

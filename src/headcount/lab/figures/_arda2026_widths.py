@@ -235,12 +235,12 @@ def _unit(vector: Float[Array, "d"]) -> Float[Array, "d"]:
 
 def _linearisation_cost(config: dict[str, Any]) -> tuple[float, float]:
     size = config["n"] * config["T"] * config["m"]
-    return 3.0 + 4e-7 * size, 3e8 + 8.0 * config["n"] * config["m"] * config["d"]
+    return 1.0 + 2e-7 * size, 3e8 + 8.0 * config["n"] * config["m"] * config["d"]
 
 
 def _approximation_cost(config: dict[str, Any]) -> tuple[float, float]:
     size = config["n"] * config["T"] * config["m"]
-    return 1.5 + 1e-7 * size + 0.2 * label_seconds(config), 3e8
+    return 0.5 + 5e-8 * size + 0.2 * label_seconds(config), 3e8
 
 
 linearisation = Measurement(
