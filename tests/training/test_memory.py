@@ -34,8 +34,8 @@ def test_memory_grows_by_the_data_alone() -> None:
     assert large["finite"]
     data = large["data_float32_mb"] - small["data_float32_mb"]
     assert data > 100
-    # A second copy, or an array with one number per token, would exceed this.
-    assert large["train_mb"] - small["train_mb"] <= 1.1 * data + 3
+    # The compiler's own memory varies by some megabytes; a second copy would be a hundred.
+    assert large["train_mb"] - small["train_mb"] <= data + 30
 
 
 def test_long_sequences_fit() -> None:
