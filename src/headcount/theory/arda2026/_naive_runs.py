@@ -94,16 +94,17 @@ def _squared(rows: list[list[Number]]) -> Number:
     return dot(flat(rows), flat(rows))
 
 
-def run(num: Arithmetic, data: Data) -> NaiveRun:
-    """ProjGD for tau steps."""
+def run(num: Arithmetic, data: Data, indices: list[int] | None = None) -> NaiveRun:
+    """ProjGD for tau steps; ProjSGD along these indices where they are given."""
     phi, target, y = initial(data), transported(num, data), labels(num, data)
     n, d = len(y), len(data["q"][0])
     lin_target = [linear(num, data, j, target) for j in samples(data)]
     iterates = []
     steps = []
-    for _ in range(int(data["tau"])):
+    for s in range(int(data["tau"])):
         iterates.append(_rows(phi))
-        step, phi = _step(num, data, phi, target, y, lin_target)
+        chosen = None if indices is None else indices[s]
+        step, phi = _step(num, data, phi, target, y, lin_target, chosen)
         steps.append(step)
     average = _parameters(_mean(iterates), d)
     f = [output(num, data, j, average) for j in samples(data)]
@@ -123,6 +124,7 @@ def _step(
     target: Parameters,
     y: list[Number],
     lin_target: list[Number],
+    chosen: int | None,
 ) -> tuple[NaiveStep, Parameters]:
     n, d = len(y), len(data["q"][0])
     f = [output(num, data, j, phi) for j in samples(data)]
@@ -131,7 +133,8 @@ def _step(
     towards = flat(difference(target, phi))
     e_cof = [dot(flat(slopes[j]), towards) - (lin_target[j] - lin[j]) for j in range(n)]
     errors = [(lin_target[j] - y[j]) + (f[j] - lin[j]) + e_cof[j] for j in range(n)]
-    weights = [num.number(2) / n * (f[j] - y[j]) for j in range(n)]
+    share = [num.number(1) / n if chosen is None else num.number(j == chosen) for j in range(n)]
+    weights = [2 * share[j] * (f[j] - y[j]) for j in range(n)]
     grad = [
         [sum(weights[j] * slopes[j][i][k] for j in range(n)) for k in range(len(row))]
         for i, row in enumerate(slopes[0])

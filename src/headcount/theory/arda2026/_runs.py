@@ -104,16 +104,22 @@ def start_of(i: RunInstance) -> Carry:
 
 
 def advance(
-    i: RunInstance, lin_target: Float[Array, "n"], carry: Carry, steps: int
+    i: RunInstance,
+    lin_target: Float[Array, "n"],
+    carry: Carry,
+    steps: int,
+    indices: Float[Array, "steps"] | None = None,
 ) -> tuple[Carry, dict[str, Float[Array, "steps"]]]:
-    """`steps` steps of ProjGD with the terms of each."""
+    """`steps` steps of ProjGD with the terms of each; of ProjSGD where indices are given."""
     project = omega_of(i)
     target = i.transported
+    n = i.X.shape[0]
 
-    def step(carry: Carry, _: None) -> tuple[Carry, dict[str, Array]]:
+    def step(carry: Carry, chosen: Any) -> tuple[Carry, dict[str, Array]]:
         phi, total = carry
         f, pull_back = jax.vjp(lambda p: outputs(i, p), phi)
-        (grad,) = pull_back(2 / i.X.shape[0] * (f - i.y))
+        share = 1 / n if chosen is None else jnp.arange(n) == chosen
+        (grad,) = pull_back(2 * share * (f - i.y))
         lin = linear_outputs(i, phi)
         _, slope = jax.jvp(lambda p: outputs(i, p), (phi,), (difference(target, phi),))
         e_cof = slope - (lin_target - lin)
@@ -134,7 +140,7 @@ def advance(
         }
         return (after, add(total, phi)), terms
 
-    return jax.lax.scan(step, carry, None, length=steps)
+    return jax.lax.scan(step, carry, indices, length=steps)
 
 
 def trace_of(

@@ -68,7 +68,8 @@ def trivial_loss(setting: Setting) -> float:
     return constants.label_envelope(setting.sigma, setting.nu, setting.d, "sharp") ** 2
 
 
-def _naive_constants(num: Arithmetic, data: Data, variant: str) -> dict[str, Number]:
+def naive_constants(num: Arithmetic, data: Data, variant: str) -> dict[str, Number]:
+    """The constants of ledger 1.7 in slow arithmetic."""
     b = bounds(num, data, variant)
     sharp = variant == "sharp"
     n, m = len(data["X"]), len(data["c0"])
@@ -91,14 +92,14 @@ def _naive_constants(num: Arithmetic, data: Data, variant: str) -> dict[str, Num
 
 def _naive_closed(num: Arithmetic, data: Data, variant: str) -> tuple[Any, dict[str, Number]]:
     done = run(num, data)
-    k = _naive_constants(num, data, variant)
+    k = naive_constants(num, data, variant)
     k["B_grad"] = 4 * (k["f_max"] + k["y_max"]) ** 2 * k["A"] ** 2
     terms = closed_terms(k, done.steps[0].distance, data["eta"], len(done.steps))
     return done, {**k, "rhs": sum(terms.values())}
 
 
 def _event_naively(num: Arithmetic, data: Data) -> Any:
-    return run(num, data).e_app / _naive_constants(num, data, "printed")["B_app"]
+    return run(num, data).e_app / naive_constants(num, data, "printed")["B_app"]
 
 
 def _event(instance: Any) -> Any:
@@ -222,7 +223,7 @@ def _sandwich_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
     if variant == "measured":
         largest = max(done.average_e_lin, *(s.e_lin for s in done.steps))
     else:
-        largest = _naive_constants(num, data, variant)["B_lin"]
+        largest = naive_constants(num, data, variant)["B_lin"]
     return done.average_loss, 4 * mean + 6 * largest**2
 
 
