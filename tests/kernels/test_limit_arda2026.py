@@ -33,7 +33,8 @@ def moments_at(moments, pairs: list[tuple[np.ndarray, np.ndarray]], P: np.ndarra
         for a, b in pairs
     ]
     columns = [jnp.asarray(column).reshape(-1, 1, 1) for column in zip(*forms, strict=True)]
-    return np.stack([np.asarray(m)[:, 0, 0] for m in jax.jit(moments)(Pair(*columns))], axis=1)
+    found = jax.jit(lambda pairs: jax.lax.map(moments, pairs))(Pair(*columns))
+    return np.stack([np.asarray(m)[:, 0, 0] for m in found], axis=1)
 
 
 def by_quadrature(activation, a: np.ndarray, b: np.ndarray, P: np.ndarray) -> np.ndarray:
@@ -98,9 +99,10 @@ def test_plain_estimate_is_the_mean_over_its_heads() -> None:
     x = unit_tokens(4, 5, 3)
     result = limit_arda2026(model, x[:3], x[1:], heads=7, method="plain", seed=4)
     U, W = draw_heads(stream(4, "limit", "heads"), 0, count=7, d=3)
+    features = jax.jit(lambda s, u, w: head_features(s, model.query(s), u, w, model.activation))
     samples = []
     for u, w in zip(U, W, strict=True):
-        f = [head_features(s, model.query(s), u, w, model.activation) for s in jnp.asarray(x)]
+        f = [features(s, u, w) for s in jnp.asarray(x)]
         q = [model.query(s) for s in jnp.asarray(x)]
         samples.append(
             [
@@ -126,7 +128,7 @@ def test_rao_blackwell_agrees_with_plain_within_stated_errors(name: str) -> None
     model = PooledAttention(4, 2, activations[name])
     x = unit_tokens(8, 5, 4)
     plain = limit_arda2026(model, x, heads=3000, method="plain", seed=0)
-    integrated = limit_arda2026(model, x, heads=3000, seed=1)
+    integrated = limit_arda2026(model, x, heads=3000, method="rao-blackwell", seed=1)
     upper = np.triu_indices(8)
     for block in ("c", "U", "W"):
         spread = np.hypot(plain.errors[block], integrated.errors[block])[upper]
@@ -154,7 +156,7 @@ def test_one_token_needs_no_heads(name: str) -> None:
     """T = 1: attention is constant, so the estimate is exact and K_w vanishes."""
     model = PooledAttention(3, 2, activations[name])
     x = unit_tokens(4, 1, 3)
-    result = limit_arda2026(model, x, heads=2)
+    result = limit_arda2026(model, x, heads=2, method="rao-blackwell")
     assert result.largest_error < 1e-14
     assert np.max(np.abs(result.blocks["W"])) == 0
     a = x[:, 0]
@@ -171,7 +173,7 @@ def test_tiles_and_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPat
     whole = limit_arda2026(model, x, heads=20)
     crossed = limit_arda2026(model, x, x[:5], heads=20)
     monkeypatch.setattr("headcount.kernels._limit_arda2026._TILE", 3)
-    monkeypatch.setattr("headcount.kernels._limit_arda2026._BUDGET", 1500)
+    monkeypatch.setattr("headcount.kernels._limit_arda2026._BUDGET", 3000)
     tiled = limit_arda2026(model, x, heads=20)
     for block in ("c", "U", "W"):
         np.testing.assert_allclose(tiled.blocks[block], whole.blocks[block], rtol=1e-12)
@@ -210,9 +212,9 @@ def test_target_error_doubles_until_met_and_says_so() -> None:
 def test_float64_whatever_the_caller_uses() -> None:
     model = PooledAttention(3, 2, activations["tanh"])
     x = unit_tokens(2, 4, 3)
-    here = limit_arda2026(model, x, heads=10)
+    here = limit_arda2026(model, x, heads=10, method="rao-blackwell")
     with jax.enable_x64(False):
-        there = limit_arda2026(model, x.astype(np.float64), heads=10)
+        there = limit_arda2026(model, x, heads=10, method="rao-blackwell")
         assert jnp.zeros(()).dtype == jnp.float32
     assert there.total.dtype == np.float64
     assert np.array_equal(here.total, there.total)
@@ -224,6 +226,8 @@ def test_dataset_and_bad_arguments() -> None:
     result = limit_arda2026(model, x, heads=4)
     data = result.to_xarray()
     assert data.kernel.sel(block="total").item() == result.total.item()
+    assert result.method == "rao-blackwell"  # chosen, because erf has a closed form
+    assert limit_arda2026(PooledAttention(3, 2), x, heads=4).method == "plain"
     assert list(data.block.values) == ["c", "U", "W", "total"]
     with pytest.raises(BadArgument, match="exactly one"):
         limit_arda2026(model, x)

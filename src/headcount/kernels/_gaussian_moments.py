@@ -179,7 +179,6 @@ def series_moments(
     E[g(s) h(s')] = sum_k rho^k alpha_k^g(r) alpha_k^h(r'). The curved moment follows from Gaussian
     integration by parts: with F = sigma'(s) sigma'(s'),
     E[F U^T P U] = tr P E[F] + a^T P a E[sigma''' sigma'] + (cross) E[sigma'' sigma''] + ...
-    Heads (the leading axis) are taken one by one: the sums of one head stay in the cache.
     """
 
     terms = [
@@ -217,7 +216,7 @@ def series_moments(
         curved = v.p * slope + v.p11 * left + v.cross * bend + v.p22 * right
         return Moments(value, slope, curved)
 
-    return lambda pairs: jax.lax.map(moments, pairs)
+    return moments
 
 
 _PRODUCTS = ((0, 0), (1, 1), (2, 2), (3, 1), (1, 3))

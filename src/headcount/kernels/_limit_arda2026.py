@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ from ..models import PooledAttention
 from ._gaussian_moments import Moments, Pair, closed_moments, hermite_rule, series_moments
 from ._limit_kernel import LimitKernel, two_batches
 
-METHODS = ("rao-blackwell", "plain")
+METHODS = ("auto", "rao-blackwell", "plain")
 BLOCKS = ("c", "U", "W")
 _TILE = 64
 _BUDGET = 2**21
@@ -56,7 +56,7 @@ def limit_arda2026(
     *,
     heads: int | None = None,
     target_error: float | None = None,
-    method: str = "rao-blackwell",
+    method: str = "auto",
     seed: int = 0,
     most_heads: int = 2**20,
     quadrature_tolerance: float = 1e-6,
@@ -67,7 +67,9 @@ def limit_arda2026(
     K_w = (q.q') E[sigma'(U.a) sigma'(U.a') U^T M M' U], over U ~ N(0, I), W with N(0, 1) entries.
     Only the activation and the query of `model` matter. "plain" averages over heads (U, W);
     "rao-blackwell" draws W alone and integrates U out: in closed form for erf, sin, cos and
-    Gaussian activations, else by a Hermite series of relative error `quadrature_tolerance`.
+    Gaussian activations, else by a Hermite series of relative error `quadrature_tolerance`. "auto"
+    integrates where there is a closed form; a series costs more time than it saves in variance
+    (`benchmarks/limit_variance.py`), though each head then tells more.
 
     Give either `heads`, or `target_error`: then the heads are doubled until the largest standard
     error is below it, or until `most_heads` (the result says which). Head i is the same draw for
@@ -90,6 +92,8 @@ def limit_arda2026(
             "x1", f"{x1.shape[2]} features", "model.d differs", fix=f"use d={model.d}"
         )
 
+    if method == "auto":
+        method = "plain" if closed_moments(model.activation) is None else "rao-blackwell"
     with float64():
         estimate = _estimator(model, x1, x2, symmetric, method, seed, quadrature_tolerance)
         count = heads if heads is not None else min(_FIRST_ROUND, most_heads)
@@ -135,7 +139,8 @@ def _estimator(
     queries = jax.vmap(model.query)
     rows, r1 = _tiles(x1)
     columns, r2 = _tiles(x2)
-    chunk = max(1, min(256, _BUDGET // (r1 * r2 * (2 * model.d + 16))))
+    per_head = r1 * r2 * (2 * model.d + 16) + 3 * (r1 + r2) * model.d * (x1.shape[1] + model.d)
+    chunk = max(1, min(256, _BUDGET // per_head))
     zeros = jnp.zeros((4, r1, r2))
 
     def one_tile(left: Inputs, right: Inputs, start: int, stop: int) -> Running:
@@ -227,8 +232,8 @@ def _attend(side: Inputs, W: Float[Array, "b d d"]) -> tuple[Array, Array]:
     return alpha, jnp.einsum("bnt,ntd->bnd", alpha, side.x)
 
 
-def _stack(c: Array, U: Array, W: Array) -> Kernels:
-    return jnp.stack([c, U, W, c + U + W], axis=1)
+def _stack(c: Array, U: Array, W: Array) -> Float[Array, "*b 4 n1 n2"]:
+    return jnp.stack([c, U, W, c + U + W], axis=-3)
 
 
 def plain_kernels(
@@ -259,7 +264,10 @@ def plain_kernels(
 def conditional_kernels(
     moments: Callable[[Pair], Moments], left: Inputs, right: Inputs, W: Float[Array, "b d d"]
 ) -> Kernels:
-    """The kernels given W, averaged over U; P = M M' enters through its forms in a and a' only."""
+    """The kernels given W, averaged over U; P = M M' enters through its forms in a and a' only.
+
+    Heads are taken one by one, so that the pairs of one head stay in the cache.
+    """
 
     def geometry(side: Inputs) -> tuple[Array, Array, Array]:
         alpha, a = _attend(side, W)
@@ -267,22 +275,29 @@ def conditional_kernels(
         M = jnp.einsum("bnt,bntd,bnte->bnde", alpha, centred, centred)
         return a, M, jnp.einsum("bnde,bne->bnd", M, a)
 
-    (a1, M1, Ma1), (a2, M2, Ma2) = geometry(left), geometry(right)
-    s12 = jnp.einsum("bid,bjd->bij", a1, a2)
-    own = jnp.einsum("bid,bjd->bij", Ma1, Ma2)
-    M1_a2 = jnp.einsum("bide,bje->bdij", M1, a2)
-    M2_a1 = jnp.einsum("bie,bjde->bdij", a1, M2)
-    pair = Pair(
-        s11=jnp.sum(a1**2, axis=-1)[:, :, None],
-        s22=jnp.sum(a2**2, axis=-1)[:, None, :],
-        s12=s12,
-        p=jnp.einsum("bide,bjde->bij", M1, M2),
-        p11=jnp.einsum("bide,bjde->bij", Ma1[..., :, None] * a1[..., None, :], M2),
-        cross=own + jnp.sum(M1_a2 * M2_a1, axis=1),
-        p22=jnp.einsum("bide,bjde->bij", M1, Ma2[..., :, None] * a2[..., None, :]),
-    )
-    value, slope, curved = moments(pair)
-    return _stack(value, slope * s12, (left.q @ right.q.T) * curved)
+    q_q = left.q @ right.q.T
+
+    def one_head(sides: Any) -> Float[Array, "4 n1 n2"]:
+        (a1, M1, Ma1), (a2, M2, Ma2) = sides
+        s12 = a1 @ a2.T
+        flat1, flat2 = M1.reshape(len(a1), -1), M2.reshape(len(a2), -1)
+        outer1 = (Ma1[:, :, None] * a1[:, None, :]).reshape(flat1.shape)
+        outer2 = (Ma2[:, :, None] * a2[:, None, :]).reshape(flat2.shape)
+        M1_a2 = jnp.swapaxes(M1, 0, 1) @ a2.T
+        M2_a1 = a1 @ jnp.transpose(M2, (1, 2, 0))
+        pair = Pair(
+            s11=jnp.sum(a1**2, axis=-1)[:, None],
+            s22=jnp.sum(a2**2, axis=-1)[None, :],
+            s12=s12,
+            p=flat1 @ flat2.T,
+            p11=outer1 @ flat2.T,
+            cross=Ma1 @ Ma2.T + jnp.sum(M1_a2 * M2_a1, axis=0),
+            p22=flat1 @ outer2.T,
+        )
+        value, slope, curved = moments(pair)
+        return _stack(value, slope * s12, q_q * curved)
+
+    return jax.lax.map(one_head, (geometry(left), geometry(right)))
 
 
 def _standard_errors(running: Running) -> Float[Array, "4 n1 n2"]:

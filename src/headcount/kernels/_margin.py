@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -72,10 +73,26 @@ class Margin:
                 fix="check status",
             )
         with float64():
-            start, batch = cast(params, "float64"), jnp.asarray(x, jnp.float64)
-            _, back = jax.vjp(lambda p: jax.vmap(model, (None, 0))(p, batch), start)
-            (theta,) = back(jnp.asarray(self.coefficients))
+            theta = _combined(
+                model, cast(params, "float64"), np.asarray(x, np.float64), self.coefficients
+            )
             return jax.tree.map(np.asarray, theta)
+
+
+@partial(jax.jit, static_argnums=0)
+def _combined(
+    model: Function, params: Any, x: Float[Array, "n T d"], coefficients: Float[Array, "n"]
+) -> Any:
+    """sum_i coefficients_i grad f(params, x_i)."""
+    _, back = jax.vjp(lambda p: jax.vmap(model, (None, 0))(p, x), params)
+    return back(coefficients)[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _slopes(model: Function, params: Any, direction: Any, x: Float[Array, "n T d"]) -> Array:
+    """<grad f(params, x_i), direction> for every sample."""
+    outputs = jax.vmap(model, (None, 0))
+    return jax.jvp(lambda p: outputs(p, x), (params,), (direction,))[1]
 
 
 def kernel_margin(
@@ -206,10 +223,8 @@ def direction_margins(
     check_samples(x, y)
     check_signs(y)
     with float64():
-        start, theta = cast(params, "float64"), cast(direction, "float64")
-        batch = jnp.asarray(x, jnp.float64)
-        outputs = jax.vmap(model, (None, 0))
-        _, slopes = jax.jvp(lambda p: outputs(p, batch), (start,), (theta,))
+        theta = cast(direction, "float64")
+        slopes = _slopes(model, cast(params, "float64"), theta, np.asarray(x, np.float64))
         length = math.sqrt(sum(float(jnp.vdot(v, v)) for v in jax.tree.leaves(theta)))
     if norm is not None and length == 0:
         raise BadArgument("direction", "all zeros", "has no length", fix="give a nonzero direction")
