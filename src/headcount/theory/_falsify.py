@@ -1,7 +1,7 @@
 """The falsifier: maximise left over right inside the hypotheses.
 
-Random admissible instances, then Adam from the best of them on log(lhs/rhs) with the family's
-projection after every step, then the claim's targeted constructions. Restarts run in one compiled
+Random admissible instances, then Adam from the best of them on log(lhs/rhs) seen through the
+family's projection, then the claim's targeted constructions. Restarts run in one compiled
 program.
 """
 
@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, check_choice, check_count, float64, stream
@@ -38,6 +39,9 @@ class Budget:
         """Instances evaluated per family."""
         return self.random + self.restarts * self.steps
 
+
+_QUICK = {"xla_backend_optimization_level": 0}
+"""A search is compiled once and runs for a second: compiling in half the time wins."""
 
 BUDGETS = {
     "small": Budget(random=256, restarts=8, steps=100),
@@ -108,7 +112,7 @@ def _scorer(claim: Claim, variant: str, family: Family) -> Any:
         instance = family.project(raw)
         return instance, _log_ratio(claim, variant, instance)
 
-    return jax.jit(jax.vmap(score))
+    return jax.jit(jax.vmap(score), compiler_options=_QUICK)
 
 
 @functools.lru_cache(maxsize=32)
@@ -116,25 +120,27 @@ def _climber(claim: Claim, variant: str, family: Family, steps: int) -> Any:
     """Starts -> (best instances, best scores) of Adam on the log-ratio, compiled."""
     optimiser = optax.adam(optax.cosine_decay_schedule(0.1, steps, alpha=1e-3))
 
-    def objective(raw: Instance) -> Float[Array, ""]:
-        return -_log_ratio(claim, variant, family.project(raw))
+    def climb(start: Instance) -> tuple[Instance, Float[Array, ""]]:
+        # One flat vector instead of a dozen arrays: a third of the compilation.
+        flat, restore = ravel_pytree(start)
 
-    def step(carry: Any, _: None) -> tuple[Any, None]:
-        raw, state, best, best_raw = carry
-        value, slope = jax.value_and_grad(objective)(raw)
-        slope = jax.tree.map(jnp.nan_to_num, slope)
-        better = -value > best
-        best_raw = jax.tree.map(lambda new, old: jnp.where(better, new, old), raw, best_raw)
-        best = jnp.where(better, -value, best)
-        update, state = optimiser.update(slope, state)
-        return (family.project(optax.apply_updates(raw, update)), state, best, best_raw), None
+        def objective(vector: Float[Array, "p"]) -> tuple[Float[Array, ""], Float[Array, "p"]]:
+            inside = family.project(restore(vector))
+            return -_log_ratio(claim, variant, inside), ravel_pytree(inside)[0]
 
-    def climb(raw: Instance) -> tuple[Instance, Float[Array, ""]]:
-        start = (raw, optimiser.init(raw), jnp.asarray(-jnp.inf), raw)
-        (_, _, best, best_raw), _ = jax.lax.scan(step, start, None, length=steps)
-        return family.project(best_raw), best
+        def step(carry: Any, _: None) -> tuple[Any, None]:
+            vector, state, best, best_vector = carry
+            (value, inside), slope = jax.value_and_grad(objective, has_aux=True)(vector)
+            better = -value > best
+            best_vector = jnp.where(better, inside, best_vector)
+            update, state = optimiser.update(jnp.nan_to_num(slope), state)
+            return (inside + update, state, jnp.where(better, -value, best), best_vector), None
 
-    return jax.jit(jax.vmap(climb))
+        carry = (flat, optimiser.init(flat), jnp.asarray(-jnp.inf), flat)
+        (_, _, best, best_vector), _ = jax.lax.scan(step, carry, None, length=steps)
+        return restore(best_vector), best
+
+    return jax.jit(jax.vmap(climb), compiler_options=_QUICK)
 
 
 def _search(
