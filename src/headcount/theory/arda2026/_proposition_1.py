@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ from jaxtyping import Float
 from ...core import Array
 from .._claim import Bound, Claim, Family, Kind, Sides, Variant
 from .._naive import Arithmetic
+from .._pytree import instance_class
 from .._registry import claims
 from .._setting import Setting
 from ._model import linear_outputs
@@ -35,6 +37,12 @@ from ._theorem_1 import (
 )
 
 REFERENCE = ("arda2026, App. A.8",)
+
+
+@instance_class
+@dataclass(frozen=True)
+class StochasticRunInstance(RunInstance):
+    """As `RunInstance`, for ProjSGD with one index per step."""
 
 
 def index_sequences(n: int, tau: int) -> Float[Array, "n^tau tau"]:
@@ -91,9 +99,14 @@ def _bound(setting: Setting, variant: str) -> Bound:
     return Bound(sum(terms.values()), {**k, **terms}, trivial_loss(setting))
 
 
-def _family(n: int, tau: int, **shape: Any) -> Family:
-    draw = functools.partial(draw_runs, tau=tau, n=n, **shape)
-    return Family(f"ProjSGD n={n} tau={tau} {shape}", draw, project_theorem_run)
+def _draw(rng: np.random.Generator, count: int, **shape: Any) -> StochasticRunInstance:
+    drawn = draw_runs(rng, count, **shape)
+    return StochasticRunInstance(**{f.name: getattr(drawn, f.name) for f in fields(drawn)})
+
+
+def _family(**shape: Any) -> Family:
+    name = " ".join(f"{key}={value}" for key, value in shape.items())
+    return Family(f"ProjSGD {name}", functools.partial(_draw, **shape), project_theorem_run)
 
 
 proposition_1 = claims.add(
@@ -114,7 +127,7 @@ proposition_1 = claims.add(
         ),
         sides=_sides,
         naive=_naive_sides,
-        families=(_family(2, 3, d=1, T=2, m=2, activation="tanh"),),
+        families=(_family(n=2, tau=3, d=1, T=2, m=2, activation="tanh"),),
         targets=lambda: (),
         variants={
             **VARIANTS,

@@ -1,0 +1,81 @@
+"""Head counting: inverted bounds against brute force, and a search that finds a known answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from headcount.core import BadArgument
+from headcount.theory import Setting, claims, practice, theorem_answers
+from headcount.theory import _count as count
+from headcount.training import TrainConfig
+
+SETTING = Setting(d=2, m=8, n=10, T=3, rho=(0.01, 0.01, 0.01), nu=(0.01, 0.01, 0.01), tau=10**6)
+
+
+def rhs(claim: str, setting: Setting, variant: str) -> float:
+    return claims[claim].bound(setting, variant).rhs
+
+
+@pytest.mark.parametrize(
+    ("question", "loss"), [("width", 2e-3), ("steps", 0.05), ("step-size", 0.05)]
+)
+def test_every_answer_is_where_the_bound_crosses_the_target(question, loss):
+    answers = [a for a in theorem_answers(SETTING, loss, question) if "endless" not in a.note]
+    assert {a.source for a in answers} >= {"arda2026/theorem-1", "arda2026/theorem-1-average"}
+    found = [a for a in answers if a.value is not None]
+    assert found
+    for answer in found:
+        at, beyond = {
+            "width": lambda v: (replace(SETTING, m=int(v)), replace(SETTING, m=int(v) - 2)),
+            "steps": lambda v: (replace(SETTING, tau=int(v)), replace(SETTING, tau=int(v) - 1)),
+            "step-size": lambda v: (replace(SETTING, eta=v), replace(SETTING, eta=1.001 * v)),
+        }[question](answer.value)
+        assert rhs(answer.source, at, answer.variant) <= loss
+        assert rhs(answer.source, beyond, answer.variant) > loss
+
+
+def test_never_names_the_floor_of_the_bound():
+    answers = theorem_answers(replace(SETTING, rho=(3.0,) * 3, nu=(3.0,) * 3), 1e-3, "steps")
+    assert all(a.value is None for a in answers)
+    assert all("no number of steps brings the bound below" in a.note for a in answers)
+
+
+def _pretend(monkeypatch, min_loss):
+    def run(config):
+        loss = np.array([min_loss(config) * f for f in (0.9, 1.0, 1.1)])
+        return SimpleNamespace(min_loss=loss, loss=np.ones((3, 1)))
+
+    monkeypatch.setattr(count, "run_config", run)
+
+
+@pytest.mark.parametrize(
+    ("question", "law", "answer"),
+    [
+        ("width", lambda c: 1 / c.width, 38),
+        ("steps", lambda c: 10 / c.steps, 371),
+        ("step-size", lambda c: 0.01 if c.eta < 1.0 else 1.0, 1.0),
+    ],
+)
+def test_the_search_finds_the_edge(monkeypatch, question, law, answer):
+    _pretend(monkeypatch, law)
+    config = TrainConfig.of({"rho": (3, 3, 3), "seeds": (0, 1, 2), "steps": 1000, "eta": 0.01})
+    found = practice(config, 0.027, question)
+    assert found.answer.value == pytest.approx(answer, rel=0.1 if question != "width" else 1e-9)
+    for probe in found.probes:
+        assert probe.reached == (np.median(probe.losses) <= 0.027)
+
+
+def test_a_width_that_is_not_reached_is_never(monkeypatch):
+    _pretend(monkeypatch, lambda c: 1.0)
+    found = practice(TrainConfig.of({"rho": (3, 3, 3)}), 0.1, "width", most_width=16)
+    assert found.answer.value is None
+    assert "not reached up to width 16" in found.answer.note
+
+
+def test_a_target_must_be_positive():
+    with pytest.raises(BadArgument, match="loss"):
+        theorem_answers(SETTING, -1.0, "width")
