@@ -8,6 +8,11 @@ from ._convergence import kernel_rate as kernel_rate
 from ._convergence import limit_ntk as limit_ntk
 from ._deora2024 import features_deora2024 as features_deora2024
 from ._deora2024 import features_head_groups as features_head_groups
+from ._drift import drift as drift
+from ._drift import drift_from as drift_from
+from ._drift import kernel_distance as kernel_distance
+from ._drift import relative_change as relative_change
+from ._drift import weight_movement as weight_movement
 from ._dynamics import KernelTrajectory as KernelTrajectory
 from ._dynamics import TrajectoryGap as TrajectoryGap
 from ._dynamics import compare_runs as compare_runs
@@ -23,6 +28,9 @@ from ._hessian import hessian_extremes as hessian_extremes
 from ._hessian import hessian_vector_product as hessian_vector_product
 from ._hessian import loss_function as loss_function
 from ._hessian import model_function as model_function
+from ._lambda_min import RoundingWarning as RoundingWarning
+from ._lambda_min import SmallestEigenvalue as SmallestEigenvalue
+from ._lambda_min import smallest_eigenvalue as smallest_eigenvalue
 from ._limit_arda2026 import limit_arda2026 as limit_arda2026
 from ._limit_kernel import LimitKernel as LimitKernel
 from ._limit_wu2023 import limit_wu2023 as limit_wu2023
@@ -43,4 +51,11 @@ from ._plan import KernelTooLarge as KernelTooLarge
 from ._plan import MemoryPlan as MemoryPlan
 from ._regression import KernelRegression as KernelRegression
 from ._regression import kernel_regression as kernel_regression
+from ._spectrum import Eigenvalues as Eigenvalues
+from ._spectrum import NTKOperator as NTKOperator
+from ._spectrum import Trace as Trace
+from ._spectrum import extreme_eigenvalues as extreme_eigenvalues
+from ._spectrum import trace as trace
+from ._tiles import TiledNTK as TiledNTK
+from ._tiles import ntk_to_file as ntk_to_file
 from ._wu2023 import features_wu2023 as features_wu2023

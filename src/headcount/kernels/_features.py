@@ -12,7 +12,7 @@ None of them holds the gradient itself, which would be the outer product of the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,17 +24,29 @@ Factors = tuple[Float[Array, "*samples R p"], ...]
 """One or two factors of one block, with the same number of rows R."""
 
 FeatureMap = Callable[[Any, Any, Float[Array, "T d"]], dict[str, Factors]]
-"""(model, params, one sample) -> the factors of every block."""
-
-_STRUCTURED: dict[type, FeatureMap] = {}
+"""(model, prepared parameters, one sample) -> the factors of every block."""
 
 
-def register_features(kind: type, feature_map: FeatureMap) -> None:
-    """Use `feature_map` for models whose type is exactly `kind` (a subclass may change f)."""
-    _STRUCTURED[kind] = feature_map
+class StructuredFeatures(NamedTuple):
+    """`prepare(model, params)` is done once, `features(model, prepared, x)` once per sample."""
+
+    prepare: Callable[[Any, Any], Any]
+    features: FeatureMap
 
 
-def structured_features(model: Any) -> FeatureMap | None:
+_STRUCTURED: dict[type, StructuredFeatures] = {}
+
+
+def register_features(
+    kind: type,
+    features: FeatureMap,
+    prepare: Callable[[Any, Any], Any] = lambda model, params: params,
+) -> None:
+    """Use `features` for models whose type is exactly `kind` (a subclass may change f)."""
+    _STRUCTURED[kind] = StructuredFeatures(prepare, features)
+
+
+def structured_features(model: Any) -> StructuredFeatures | None:
     """The feature map of this model's type, if it has one."""
     return _STRUCTURED.get(type(model))
 
@@ -72,7 +84,7 @@ def contract(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
     assert tile is not None
     if R1 == 1 and R2 == 1:
         return tile
-    return tile.reshape(left[0].shape[0], R1, right[0].shape[0], R2).sum(axis=(1, 3))
+    return tile.reshape(left[0].shape[0], R1, right[0].shape[0], R2).sum(axis=3).sum(axis=1)
 
 
 def contract_traced(left: Factors, right: Factors) -> Float[Array, "n1 n2"]:

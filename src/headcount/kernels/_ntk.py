@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from ..core import Array, check_choice, check_count
 from ._features import Factors, contract_traced, structured_features
-from ._generic import jacobian_features, kept_blocks
+from ._generic import kept_blocks
 from ._plan import MemoryPlan, available_memory, require_fit
 from ._source import (
     FeatureSource,
@@ -27,13 +27,15 @@ from ._source import (
     model_name,
     prepare,
     rows_per_sample,
+    sample_features,
+    tile_count,
     tile_ranges,
     working_bytes,
 )
 
 BLOCKS = ("each", "total")
-_TILE_BYTES = 1 << 26
-"""The Gram matrices of one tile, token pairs included, stay below this."""
+_TILE_BYTES = 1 << 27
+"""The matrices of one tile, token pairs included, stay below this."""
 
 
 @dataclass(frozen=True)
@@ -192,17 +194,19 @@ def planned(
     copies = 1 + (len(problem.names) if blocks == "each" else 0)
     kernel = 0 if to_file else copies * one_kernel
 
+    # A kernel that fills the memory is refused later; its plan still shows sensible tiles.
+    spare = max(limit - kernel, limit // 8)
     per_sample = bytes_per_sample(problem, x1[0])
     samples = n1 + (0 if x2 is None else n2)
-    stored = problem.method != "vector-products" and samples * per_sample <= (limit - kernel) // 2
+    stored = problem.method != "vector-products" and samples * per_sample <= spare // 2
     side = (
         check_count("tile", tile)
         if tile is not None
-        else _tile(problem, x1[0], max(n1, n2), 0 if stored else per_sample, (limit - kernel) // 4)
+        else _tile(problem, x1[0], max(n1, n2), 0 if stored else per_sample, spare // 4)
     )
     side = min(side, max(n1, n2))
-    rows = rows_per_sample(problem, x1[0]) * side
-    chunk = min(chunk_size(problem, x1[0]), side if not stored else max(n1, n2))
+    working = working_bytes(problem, x1[0])
+    chunk = max(1, min(chunk_size(working), spare // 8 // working, max(n1, n2)))
     plan = MemoryPlan(
         n1=n1,
         n2=n2,
@@ -210,12 +214,12 @@ def planned(
         dtype=dtype,
         method=problem.method,
         tile=side,
-        tiles=sum(1 for _ in tile_ranges(n1, n2, side, symmetric=x2 is None)),
+        chunk=chunk,
+        tiles=tile_count(n1, n2, side, symmetric=x2 is None),
         stored_features=stored,
         features=per_sample * (samples if stored else 2 * side),
         kernel=kernel,
-        scratch=(2 * rows * rows + (len(problem.names) + 1) * (side * o) ** 2) * itemsize
-        + chunk * working_bytes(problem, x1[0]),
+        scratch=side * side * _tile_bytes(problem, x1[0]) + chunk * working,
         file=copies * one_kernel if to_file else 0,
         available=limit,
     )
@@ -225,8 +229,8 @@ def planned(
 def computed_tiles(problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, wanted: Any = None) -> Any:
     """Iterate over (rows, columns, tiles by block); `wanted(rows, columns)` may leave some out."""
     keep = plan.stored_features
-    left = FeatureSource(problem, x1, keep=keep)
-    right = left if x2 is None else FeatureSource(problem, x2, keep=keep)
+    left = FeatureSource(problem, x1, plan.chunk, keep=keep)
+    right = left if x2 is None else FeatureSource(problem, x2, plan.chunk, keep=keep)
     current: tuple[tuple[int, int], dict[str, Factors]] | None = None
     for rows, columns in tile_ranges(plan.n1, plan.n2, plan.tile, symmetric=x2 is None):
         if wanted is not None and not wanted(rows, columns):
@@ -253,13 +257,10 @@ def traced_ntk(
     everything else. Rows and columns of a multi-output f are (sample, output) pairs in order.
     """
     names = kept_blocks(params, frozen)
-    feature_map = structured_features(model)
-
-    def one(x: Any) -> dict[str, Factors]:
-        if feature_map is None:
-            return jacobian_features(model, params, x, names)
-        features = feature_map(model, params, x)
-        return {name: tuple(f[None] for f in features[name]) for name in names}
+    fast = structured_features(model)
+    method = "jacobian" if fast is None else "structured"
+    prepared = params if fast is None else fast.prepare(model, params)
+    one = partial(sample_features, model, names, method, prepared)
 
     def batch(x: Any) -> dict[str, Factors]:
         merged = partial(jax.tree.map, lambda f: f.reshape(-1, *f.shape[2:]))
@@ -271,17 +272,21 @@ def traced_ntk(
 
 
 def _tile(problem: Problem, sample: Any, n: int, recomputed_bytes: int, budget: int) -> int:
-    """Samples per tile: Gram matrices within _TILE_BYTES, and eight tiles a side when n allows.
+    """Samples per tile: as many as keep the matrices of a tile within _TILE_BYTES and the budget.
 
-    Eight tiles leave 9/16 of the work of a symmetric kernel; below 256 GEMM rows a tile would
-    cost more than it saves. Features that are recomputed per tile want tiles as large as fit.
+    Features that are recomputed per tile must fit twice into the budget as well.
     """
-    itemsize = np.dtype(problem.dtype).itemsize
-    rows = rows_per_sample(problem, sample)
-    largest = max(1, math.isqrt(_TILE_BYTES // (2 * itemsize)) // rows)
+    largest = math.isqrt(min(_TILE_BYTES, budget) // _tile_bytes(problem, sample))
     if recomputed_bytes:
-        return max(1, min(largest, budget // (2 * recomputed_bytes), n))
-    return min(largest, max(-(-n // 8), -(-256 // rows)))
+        largest = min(largest, budget // (2 * recomputed_bytes))
+    return max(1, min(largest, n))
+
+
+def _tile_bytes(problem: Problem, sample: Any) -> int:
+    """Bytes per squared tile side: two Gram matrices of token pairs, all blocks and their sum."""
+    pairs = 2 * rows_per_sample(problem, sample) ** 2
+    kernels = (len(problem.names) + 1) * problem.width**2
+    return (pairs + kernels) * np.dtype(problem.dtype).itemsize
 
 
 def _sealed(

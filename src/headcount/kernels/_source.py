@@ -17,8 +17,8 @@ from ._features import Factors, contract, structured_features
 from ._generic import as_trained, jacobian_features, kept_blocks, output_size, vector_product_tile
 
 METHODS = ("auto", "structured", "jacobian", "vector-products")
-_CHUNK_BYTES = 1 << 25
-"""Features computed in one JAX call: small enough to bound temporaries, large enough for GEMM."""
+_CHUNK_BYTES = 1 << 23
+"""Features computed in one JAX call: small enough to stay in cache, large enough for GEMM."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Problem:
 
     model: Any
     params: Any
+    prepared: Any
     names: tuple[str, ...]
     dtype: str
     method: str
@@ -48,15 +49,17 @@ def prepare(
         check_params(model, params)
         samples = check_inputs("x1", x, model, dtype)
         names = kept_blocks(params, frozen)
-        fast = structured_features(model) is not None
-        if method == "structured" and not fast:
+        fast = structured_features(model)
+        if method == "structured" and fast is None:
             raise BadArgument(
                 "method", method, f"is not known for {model_name(model)}", fix="use method='auto'"
             )
         if method == "auto":
-            method = "structured" if fast else "jacobian"
+            method = "jacobian" if fast is None else "structured"
         outputs = output_size(*as_trained(model, params), samples[0])
-    return Problem(model, params, names, dtype, method, outputs), samples
+        structured = fast is not None and method == "structured"
+        prepared = _prepared(model, params) if structured else params
+    return Problem(model, params, prepared, names, dtype, method, outputs), samples
 
 
 def check_inputs(argument: str, x: Any, model: Any, dtype: str) -> Float[np.ndarray, "n ..."]:
@@ -99,8 +102,8 @@ def feature_shapes(problem: Problem, sample: Any) -> dict[str, tuple[tuple[int, 
     """The shapes (o, R, p) of every factor of one sample; nothing is computed."""
     with precision(problem.dtype):
         shapes = jax.eval_shape(
-            partial(_one_sample, problem.model, problem.names, problem.method),
-            problem.params,
+            partial(sample_features, problem.model, problem.names, problem.method),
+            problem.prepared,
             jax.ShapeDtypeStruct(sample.shape, sample.dtype),
         )
     return {name: tuple(f.shape for f in factors) for name, factors in shapes.items()}
@@ -116,14 +119,20 @@ def bytes_per_sample(problem: Problem, sample: Any) -> int:
 def working_bytes(problem: Problem, sample: Any) -> int:
     """Bytes that one sample needs while its features are made: features and temporaries.
 
-    The temporaries are estimated as four times the largest intermediate array of the program.
+    The temporaries are estimated as four times the largest intermediate array, counted as what a
+    second sample adds to a batch of one: arrays that all samples share do not count.
     """
+
+    def sizes(n: int) -> list[int]:
+        batch = jax.ShapeDtypeStruct((n, *sample.shape), sample.dtype)
+        program = jax.make_jaxpr(partial(_vmapped, problem.model, problem.names, problem.method))(
+            problem.prepared, batch
+        )
+        return [math.prod(v.aval.shape) for e in program.eqns for v in e.outvars]
+
     with precision(problem.dtype):
-        program = jax.make_jaxpr(
-            partial(_one_sample, problem.model, problem.names, problem.method)
-        )(problem.params, sample)
-    sizes = [math.prod(v.aval.shape) for e in program.eqns for v in e.outvars]
-    largest = max(sizes, default=0) * np.dtype(problem.dtype).itemsize
+        added = [two - one for one, two in zip(sizes(1), sizes(2), strict=True)]
+    largest = max(added, default=0) * np.dtype(problem.dtype).itemsize
     return bytes_per_sample(problem, sample) + 4 * largest
 
 
@@ -133,18 +142,20 @@ def rows_per_sample(problem: Problem, sample: Any) -> int:
     return max(shape[0] * shape[1] for shapes in sizes.values() for shape in shapes)
 
 
-def chunk_size(problem: Problem, sample: Any) -> int:
-    """Samples per JAX call."""
-    return max(1, min(512, _CHUNK_BYTES // working_bytes(problem, sample)))
+def chunk_size(working: int) -> int:
+    """Samples per JAX call, when each needs `working` bytes."""
+    return max(1, min(512, _CHUNK_BYTES // working))
 
 
 class FeatureSource:
     """The features of one set of samples: all kept, or computed for each range that is asked."""
 
-    def __init__(self, problem: Problem, x: Float[np.ndarray, "n ..."], *, keep: bool) -> None:
+    def __init__(
+        self, problem: Problem, x: Float[np.ndarray, "n ..."], chunk: int, *, keep: bool
+    ) -> None:
         self.problem = problem
         self.x = x
-        self.chunk = min(chunk_size(problem, x[0]), len(x))
+        self.chunk = min(chunk, len(x))
         self._kept = self._compute(0, len(x)) if keep else None
 
     def rows(self, start: int, stop: int) -> dict[str, Factors]:
@@ -180,7 +191,7 @@ class FeatureSource:
             x = np.concatenate([x, np.repeat(x[-1:], self.chunk - (high - low), axis=0)])
         p = self.problem
         with precision(p.dtype):
-            features = _batch(p.model, p.names, p.method, p.params, x)
+            features = _batch(p.model, p.names, p.method, p.prepared, x)
             return {k: tuple(np.asarray(f) for f in v) for k, v in features.items()}
 
 
@@ -225,23 +236,36 @@ def tile_ranges(
             yield (i, min(i + tile, n1)), (j, min(j + tile, n2))
 
 
-def _one_sample(
-    model: Any, names: tuple[str, ...], method: str, params: Any, x: Any
+def tile_count(n1: int, n2: int, tile: int, *, symmetric: bool) -> int:
+    """How many tiles `tile_ranges` yields."""
+    down, across = -(-n1 // tile), -(-n2 // tile)
+    return down * (down + 1) // 2 if symmetric else down * across
+
+
+def sample_features(
+    model: Any, names: tuple[str, ...], method: str, prepared: Any, x: Any
 ) -> dict[str, Factors]:
     """Factors (o, R, p) of one sample, blocks that are not named left out."""
-    feature_map = structured_features(model) if method == "structured" else None
-    if feature_map is None:
-        return jacobian_features(model, params, x, names)
-    features = feature_map(model, params, x)
+    fast = structured_features(model) if method == "structured" else None
+    if fast is None:
+        return jacobian_features(model, prepared, x, names)
+    features = fast.features(model, prepared, x)
     return {name: tuple(factor[None] for factor in features[name]) for name in names}
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _batch(
-    model: Any, names: tuple[str, ...], method: str, params: Any, x: Any
+def _vmapped(
+    model: Any, names: tuple[str, ...], method: str, prepared: Any, x: Any
 ) -> dict[str, Factors]:
-    one = partial(_one_sample, model, names, method, params)
-    return jax.vmap(one)(x)
+    return jax.vmap(partial(sample_features, model, names, method, prepared))(x)
+
+
+_batch = jax.jit(_vmapped, static_argnums=(0, 1, 2))
+
+
+@partial(jax.jit, static_argnums=0)
+def _prepared(model: Any, params: Any) -> Any:
+    fast = structured_features(model)
+    return params if fast is None else fast.prepare(model, params)
 
 
 def _numbers(argument: str, value: Any, dtype: str) -> Float[np.ndarray, "..."]:

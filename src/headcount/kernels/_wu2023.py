@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 from jaxtyping import Float
 
@@ -10,8 +12,23 @@ from ..models import Encoder, EncoderParams
 from ._features import Factors, cheapest, flattened, register_features
 
 
+class PreparedEncoder(NamedTuple):
+    """What all samples share: M = tau0 W_Q^T W_K, and roots of the Gram matrices of W_Q, W_K."""
+
+    params: EncoderParams
+    M: Float[Array, "d d"]
+    root_Q: Float[Array, "r d"]
+    root_K: Float[Array, "r d"]
+
+
+def prepare_wu2023(model: Encoder, params: EncoderParams) -> PreparedEncoder:
+    """The d x d matrices through which W_Q and W_K enter the kernel."""
+    M = model.logits_matrix(params)
+    return PreparedEncoder(params, M, _gram_root(params.W_Q), _gram_root(params.W_K))
+
+
 def features_wu2023(
-    model: Encoder, params: EncoderParams, x: Float[Array, "d_s d"]
+    model: Encoder, prepared: PreparedEncoder, x: Float[Array, "d_s d"]
 ) -> dict[str, Factors]:
     """The gradient of f = tau1 w_O . sum_i relu(W_V phi_i), phi_i = X^T beta_i, in factored form.
 
@@ -22,21 +39,22 @@ def features_wu2023(
     Only inner products of W_K u and of W_Q x enter the kernel, so both matrices are replaced by
     square roots of their d x d Gram matrices: the W_Q and W_K blocks do not depend on d_m.
     """
-    tokens = x.shape[0]
-    tau1 = model.tau1 / tokens if model.pooling == "mean" else model.tau1
-    B = self_attention(x, model.logits_matrix(params))
+    params, M, root_Q, root_K = prepared
+    tau1 = model.tau1 / x.shape[0] if model.pooling == "mean" else model.tau1
+    B = self_attention(x, M)
     phi = B @ x
-    hidden = phi @ params.W_V.T
+    # X W_V^T serves twice: B (X W_V^T) is the hidden layer, and its transpose makes `values`.
+    projected = x @ params.W_V.T
+    hidden = B @ projected
     if model.residual:
         hidden = hidden + jnp.pad(x, ((0, 0), (0, model.d_m - model.d)))
     gated = jnp.where(hidden > 0, params.w_O, jnp.zeros_like(hidden))
-    values = gated @ params.W_V @ x.T
+    values = gated @ projected.T
     u = (B * (values - (B * values).sum(axis=-1, keepdims=True))) @ x
-    to_Q = u @ _gram_root(params.W_K).T * (model.tau0 * tau1)
-    to_K = x @ _gram_root(params.W_Q).T * (model.tau0 * tau1)
+    scale = model.tau0 * tau1
     return {
-        "W_Q": cheapest((to_Q, x)),
-        "W_K": cheapest((to_K, u)),
+        "W_Q": cheapest((scale * u @ root_K.T, x)),
+        "W_K": cheapest((scale * x @ root_Q.T, u)),
         "W_V": cheapest((tau1 * gated, phi)),
         "w_O": flattened(model.pooled(hidden)),
     }
@@ -52,4 +70,4 @@ def _gram_root(W: Float[Array, "d_m d"]) -> Float[Array, "r d"]:
     return jnp.linalg.qr(W, mode="r")
 
 
-register_features(Encoder, features_wu2023)
+register_features(Encoder, features_wu2023, prepare_wu2023)

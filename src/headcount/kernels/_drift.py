@@ -1,0 +1,140 @@
+"""How far training has moved the kernel and the weights: a dial for laziness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..core import Array, BadArgument, cast, check_count, check_shape, float64
+from ..core import _tree as tree
+from ._generic import kept_blocks
+from ._ntk import traced_ntk
+from ._source import check_inputs, check_params
+
+Record = dict[str, Any]
+
+
+def kernel_distance(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Array, ""]:
+    """1 - <K, K0> / (|K| |K0|) with Frobenius inner products [wu2023, Fig. 2 (c)].
+
+    Written as |K/|K| - K0/|K0||^2 / 2, which is the same number without the cancellation.
+    """
+    if np.shape(K) != np.shape(K0):
+        check_shape("K", K, np.shape(K0))
+    difference = K / jnp.linalg.norm(K) - K0 / jnp.linalg.norm(K0)
+    return jnp.sum(difference**2) / 2
+
+
+def relative_change(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Array, ""]:
+    """|K - K0| / |K0| in the Frobenius norm."""
+    return jnp.linalg.norm(K - K0) / jnp.linalg.norm(K0)
+
+
+def weight_movement(params0: Any, params: Any) -> Record:
+    """|theta_b - theta0_b| of every block and in all, each also divided by |theta0_b|.
+
+    Keys: movement, relative_movement, and movement/<block>, relative_movement/<block>. A block
+    that starts at zero has relative movement infinity once it moves, and nan before.
+    """
+    start, now = tree.blocks(params0), tree.blocks(params)
+    moved = {name: tree.norm(tree.subtract(now[name], start[name])) for name in start}
+    size = {name: tree.norm(start[name]) for name in start}
+    total = jnp.sqrt(sum(v**2 for v in moved.values()))
+    record: Record = {"movement": total, "relative_movement": total / tree.norm(params0)}
+    for name in start:
+        record[f"movement/{name}"] = moved[name]
+        record[f"relative_movement/{name}"] = moved[name] / size[name]
+    return record
+
+
+def drift(
+    model: Any,
+    params0: Any,
+    params: Any,
+    x: Float[Array, "n T d"],
+    *,
+    frozen: Sequence[str] = (),
+    eigenvalues: int = 1,
+) -> Record:
+    """Kernel and weight drift from params0 to params on the samples x, as a dict of scalars.
+
+    kernel_distance, relative_change (total and /<block>), eigenvalue/1.. from the largest and
+    eigenvalue/-1.. from the smallest, `eigenvalues` of each, and `weight_movement`. With concrete
+    arguments everything is float64 numbers; inside a JAX program it is traced, in the precision
+    of the arguments.
+    """
+    return drift_from(model, params0, x, frozen=frozen, eigenvalues=eigenvalues)(params)
+
+
+def drift_from(
+    model: Any,
+    params0: Any,
+    x: Float[Array, "n T d"],
+    *,
+    frozen: Sequence[str] = (),
+    eigenvalues: int = 1,
+) -> Callable[[Any], Record]:
+    """`drift` as a function of params alone: the kernel at params0 is computed once."""
+    check_count("eigenvalues", eigenvalues, least=0)
+    if _traced(params0, x):
+        start = _state(model, params0, x, tuple(frozen))
+        return lambda params: _measure(model, params0, start, params, x, frozen, eigenvalues)
+    kept_blocks(params0, frozen)
+    check_params(model, params0)
+    samples = check_inputs("x", x, model, "float64")
+    if eigenvalues > len(samples):
+        raise BadArgument(
+            "eigenvalues", eigenvalues, f"is above n = {len(samples)}", fix="ask for fewer"
+        )
+    base = cast(params0, "float64")
+    with float64():
+        origin = jax.jit(lambda p: _state(model, p, samples, tuple(frozen)))(base)
+        measure = jax.jit(lambda p: _measure(model, base, origin, p, samples, frozen, eigenvalues))
+
+    def record(params: Any) -> Record:
+        if _traced(params):
+            return _measure(model, params0, origin, params, x, frozen, eigenvalues)
+        check_params(model, params)
+        with float64():
+            return {key: float(value) for key, value in measure(cast(params, "float64")).items()}
+
+    return record
+
+
+def _state(model: Any, params: Any, x: Any, frozen: Sequence[str]) -> Any:
+    blocks = traced_ntk(model, params, x, frozen=frozen)
+    return {"total": sum(blocks.values()), **blocks}
+
+
+def _measure(
+    model: Any,
+    params0: Any,
+    start: Any,
+    params: Any,
+    x: Any,
+    frozen: Sequence[str],
+    eigenvalues: int,
+) -> Record:
+    now = _state(model, params, x, frozen)
+    record: Record = {
+        "kernel_distance": kernel_distance(now["total"], start["total"]),
+        "relative_change": relative_change(now["total"], start["total"]),
+    }
+    for name in now:
+        if name != "total":
+            record[f"relative_change/{name}"] = relative_change(now[name], start[name])
+    if eigenvalues:
+        spectrum = jnp.linalg.eigvalsh(now["total"])
+        for k in range(1, eigenvalues + 1):
+            record[f"eigenvalue/{k}"] = spectrum[-k]
+            record[f"eigenvalue/-{k}"] = spectrum[k - 1]
+    return {**record, **weight_movement(params0, params)}
+
+
+def _traced(*trees: Any) -> bool:
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))

@@ -1,0 +1,212 @@
+"""Kernels as operators: K v without K, extreme eigenvalues by Lanczos, trace, and lambda_min."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+import xarray as xr
+from jaxtyping import Float
+
+from ..core import (
+    Array,
+    BadArgument,
+    check_choice,
+    check_count,
+    check_finite,
+    normal,
+    precision,
+    rademacher,
+    stream,
+)
+from ._features import contract_diagonal, pull_back, push_forward
+from ._generic import pull_back_outputs, push_forward_outputs
+from ._ntk import EmpiricalNTK
+from ._source import FeatureSource, chunk_size, prepare, working_bytes
+
+
+class NTKOperator(scipy.sparse.linalg.LinearOperator):
+    """v -> K v without storing K; scipy's solvers and eigenvalue routines take it as it is.
+
+    The structured path keeps the factored features (n numbers per feature) and costs two products
+    with them; any other f uses a reverse and a forward pass over the samples, in chunks, and
+    keeps nothing. Rows of a multi-output f are (sample, output) pairs in order.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        params: Any,
+        x: Float[Array, "n T d"],
+        *,
+        frozen: Sequence[str] = (),
+        dtype: str = "float64",
+        method: str = "auto",
+    ) -> None:
+        problem, samples = prepare(
+            model, params, x, frozen=tuple(frozen), dtype=dtype, method=method
+        )
+        self.problem = problem
+        self._stored = problem.method == "structured"
+        chunk = chunk_size(working_bytes(problem, samples[0]))
+        self._source = FeatureSource(problem, samples, chunk, keep=self._stored)
+        size = len(samples) * problem.width
+        super().__init__(np.dtype(dtype), (size, size))
+
+    def _matvec(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+        v = np.asarray(v, self.dtype).reshape(-1)
+        if self._stored:
+            features = self._source.rows(0, len(self._source.x))
+            parts = [push_forward(f, pull_back(f, v)) for f in features.values()]
+            return np.sum(parts, axis=0, dtype=self.dtype)
+        return self._by_passes(v)
+
+    def _rmatvec(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+        return self._matvec(v)
+
+    def _by_passes(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+        p, x, chunk = self.problem, self._source.x, self._source.chunk
+        v = v.reshape(len(x), p.width)
+        starts = range(0, len(x), chunk)
+        with precision(p.dtype):
+            direction: Any = None
+            for s in starts:
+                part = _pull(p.model, p.names, p.params, x[s : s + chunk], v[s : s + chunk])
+                direction = part if direction is None else jax.tree.map(jnp.add, direction, part)
+            values = [_push(p.model, p.params, x[s : s + chunk], direction) for s in starts]
+            return np.concatenate([np.asarray(value).reshape(-1) for value in values])
+
+    def diagonal(self) -> Float[np.ndarray, "n"]:
+        """K(x_j, x_j) for every sample and output, chunk by chunk."""
+        n, chunk, o = len(self._source.x), self._source.chunk, self.problem.width
+        out = np.zeros(n * o)
+        for s in range(0, n, chunk):
+            e = min(s + chunk, n)
+            for factors in self._source.rows(s, e).values():
+                out[s * o : e * o] += contract_diagonal(factors)
+        return out
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _pull(model: Any, names: tuple[str, ...], params: Any, x: Any, v: Any) -> Any:
+    return pull_back_outputs(model, params, x, v, names)
+
+
+@partial(jax.jit, static_argnums=0)
+def _push(model: Any, params: Any, x: Any, direction: Any) -> Any:
+    return push_forward_outputs(model, params, x, direction)
+
+
+Kernel = EmpiricalNTK | NTKOperator | Float[Array, "n n"]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """tr K; `standard_error` is zero when it is the exact sum of the diagonal."""
+
+    value: float
+    standard_error: float
+    method: str
+
+
+def trace(kernel: Kernel, *, method: str = "exact", samples: int = 64, seed: int = 0) -> Trace:
+    """tr K: the sum of the diagonal, or Hutchinson's estimate from `samples` random signs.
+
+    Hutchinson is the mean of z^T K z over fair signs z; it needs only products K z.
+    """
+    check_choice("method", method, ("exact", "hutchinson"))
+    operator = as_operator(kernel)
+    if method == "exact":
+        diagonal = operator.diagonal() if isinstance(operator, NTKOperator) else np.diag(operator)
+        return Trace(float(np.sum(diagonal, dtype=np.float64)), 0.0, method)
+    check_count("samples", samples, least=2)
+    signs = rademacher(stream(seed, "trace", "hutchinson"), (samples, operator.shape[0]))
+    draws = np.asarray([z @ (operator @ z) for z in signs], np.float64)
+    return Trace(float(draws.mean()), float(draws.std(ddof=1) / np.sqrt(samples)), method)
+
+
+def as_operator(kernel: Kernel) -> Any:
+    """A symmetric float64 matrix, or the operator itself; anything else is refused."""
+    if isinstance(kernel, NTKOperator):
+        return kernel
+    if isinstance(kernel, EmpiricalNTK):
+        if not kernel.symmetric:
+            raise BadArgument(
+                "kernel", "K(x1, x2)", "is not a Gram matrix", fix="call ntk without x2"
+            )
+        return np.asarray(kernel.matrix, np.float64)
+    matrix = np.asarray(kernel, np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+        raise BadArgument(
+            "kernel", f"array of shape {matrix.shape}", "is not square", fix="give an n x n matrix"
+        )
+    check_finite("kernel", matrix)
+    if np.max(np.abs(matrix - matrix.T)) > 1e-6 * np.max(np.abs(matrix)):
+        raise BadArgument(
+            "kernel", f"array of shape {matrix.shape}", "is not symmetric", fix="give a Gram matrix"
+        )
+    return matrix
+
+
+@dataclass(frozen=True)
+class Eigenvalues:
+    """Eigenvalues with eigenvectors as columns; within `residuals` of each lies an eigenvalue."""
+
+    values: Float[np.ndarray, "k"]
+    vectors: Float[np.ndarray, "n k"]
+    residuals: Float[np.ndarray, "k"]
+    method: str
+
+    def to_xarray(self) -> xr.Dataset:
+        """A data set over the dimensions eigenvalue and sample."""
+        variables = {
+            "values": ("eigenvalue", self.values),
+            "residuals": ("eigenvalue", self.residuals),
+            "vectors": (("sample", "eigenvalue"), self.vectors),
+        }
+        return xr.Dataset(variables, attrs={"method": self.method})
+
+
+def extreme_eigenvalues(
+    kernel: Kernel, k: int = 1, *, which: str = "largest", tolerance: float = 0.0, seed: int = 0
+) -> Eigenvalues:
+    """The k largest or smallest eigenvalues, in ascending order, by Lanczos (scipy's ARPACK).
+
+    Only products K v are used. Each comes with its residual |K v - lambda v|, |v| = 1: an
+    eigenvalue lies that close. tolerance: relative accuracy, 0 for all that the dtype gives.
+    Small problems (n < 32, or k near n) are solved densely.
+    """
+    check_choice("which", which, ("largest", "smallest"))
+    operator = as_operator(kernel)
+    n = operator.shape[0]
+    if check_count("k", k) > n:
+        raise BadArgument("k", k, f"is above n = {n}", fix=f"use k={n} or less")
+    if n < 32 or 2 * k >= n:
+        dense = operator @ np.eye(n, dtype=operator.dtype)
+        window = (0, k - 1) if which == "smallest" else (n - k, n - 1)
+        dense = np.asarray(dense + dense.T, np.float64) / 2
+        values, vectors = scipy.linalg.eigh(dense, subset_by_index=window)
+        method = "dense"
+    else:
+        start = normal(stream(seed, "lanczos", "start"), (n,))
+        values, vectors = scipy.sparse.linalg.eigsh(
+            operator,
+            k=k,
+            which="LA" if which == "largest" else "SA",
+            tol=tolerance,
+            v0=start.astype(operator.dtype),
+            ncv=min(n, max(4 * k + 1, 40)),
+            maxiter=100 * n,
+        )
+        method = "lanczos"
+        order = np.argsort(values)
+        values, vectors = values[order], vectors[:, order]
+    residuals = np.linalg.norm(operator @ vectors - vectors * values, axis=0)
+    return Eigenvalues(values, vectors, residuals, method)

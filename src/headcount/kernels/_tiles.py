@@ -1,0 +1,243 @@
+"""Kernels of any size, tile by tile into an HDF5 file that resumes after a kill.
+
+The file is valid netCDF (named dimensions). All data sets are contiguous and allocated when the
+file is created, under a temporary name that is moved into place: later writes change numbers and
+no structure. A tile is written, flushed and synced before its flag is set, and its flag holds a
+checksum of the numbers, so that a half-written tile is never trusted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import jax
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from ..core import Activation, Array, BadArgument, check_choice
+from ._ntk import BLOCKS, computed_tiles, kernel_dims, planned
+from ._plan import MemoryPlan, require_fit
+from ._source import Problem, model_name, tile_count, tile_ranges
+
+Progress = Callable[[int, int], None]
+"""Called as progress(tiles done, tiles in all) after every tile."""
+
+
+@dataclass(frozen=True)
+class TiledNTK:
+    """A finished kernel on disk: read any part of it, or open it as an xarray data set."""
+
+    path: Path
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    plan: MemoryPlan
+    computed: int
+    """Tiles computed by this call; the others were found in the file."""
+
+    def read(
+        self, rows: slice = slice(None), columns: slice = slice(None), *, block: str = "total"
+    ) -> Float[np.ndarray, "r c"]:
+        """K[rows, columns] of the total or of a named block, from the file."""
+        check_choice("block", block, ("total", *self.names))
+        with h5py.File(self.path, "r") as file:
+            return np.asarray(file[block][rows, columns])
+
+    def to_xarray(self) -> xr.Dataset:
+        """The whole file in memory, with named dimensions."""
+        return xr.load_dataset(self.path, engine="h5netcdf")
+
+
+def ntk_to_file(
+    model: Any,
+    params: Any,
+    x1: Float[Array, "n1 T d"],
+    x2: Float[Array, "n2 T d"] | None = None,
+    *,
+    file: str | Path,
+    blocks: str = "total",
+    frozen: Sequence[str] = (),
+    dtype: str = "float64",
+    method: str = "auto",
+    tile: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> TiledNTK:
+    """The kernel of `ntk`, streamed to `file`; call again with the same arguments to resume.
+
+    A file of another model, other parameters, data or options is refused. The memory used is
+    that of the plan: features (or two tiles of them) and one tile of the kernel. A finished file
+    is returned as it is, bit for bit what an uninterrupted run would have written.
+    """
+    check_choice("blocks", blocks, BLOCKS)
+    problem, x1, x2, plan = planned(
+        model, params, x1, x2, blocks=blocks, frozen=frozen, dtype=dtype, method=method, tile=tile,
+        memory_limit=memory_limit, to_file=True,
+    )  # fmt: skip
+    require_fit(plan)
+    path = Path(file)
+    kept = problem.names if blocks == "each" else ()
+    identity = fingerprint(problem, x1, x2, plan, kept)
+    if not path.exists():
+        _create(path, problem, plan, kept, identity)
+    with h5py.File(path, "r+") as store:
+        _check_identity(path, store, identity)
+        computed = _fill(store, problem, x1, x2, plan, progress)
+        shape = store["total"].shape
+    return TiledNTK(path, kept, shape, dtype, plan, computed)
+
+
+def fingerprint(
+    problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, kept: tuple[str, ...]
+) -> dict[str, str]:
+    """What must be equal for a file to be continued, by part, each as text or a digest."""
+    leaves = jax.tree.leaves(problem.params)
+    return {
+        "model": describe(problem.model),
+        "params": _digest(*leaves),
+        "x1": _digest(x1),
+        "x2": "" if x2 is None else _digest(x2),
+        "trained": ",".join(problem.names),
+        "blocks": ",".join(kept),
+        "dtype": problem.dtype,
+        "method": problem.method,
+        "tile": str(plan.tile),
+    }
+
+
+def describe(model: Any) -> str:
+    """A model in words that are the same in every process (no memory addresses)."""
+    if isinstance(model, Activation):
+        return f"{model.name}({model.sigma0!r}, {model.sigma1!r}, {model.sigma2!r})"
+    if is_dataclass(model) and not isinstance(model, type):
+        inner = ", ".join(f"{f.name}={describe(getattr(model, f.name))}" for f in fields(model))
+        return f"{type(model).__qualname__}({inner})"
+    if callable(model):
+        return f"{getattr(model, '__module__', '')}.{getattr(model, '__qualname__', type(model))}"
+    return repr(model)
+
+
+def _create(
+    path: Path, problem: Problem, plan: MemoryPlan, kept: Sequence[str], identity: Mapping[str, str]
+) -> None:
+    o = problem.width
+    shape = (plan.n1 * o, plan.n2 * o)
+    symmetric = identity["x2"] == ""
+    count = tile_count(plan.n1, plan.n2, plan.tile, symmetric=symmetric)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.creating")
+    with h5py.File(temporary, "w") as file:
+        file.attrs.update({f"headcount_{key}": value for key, value in identity.items()})
+        file.attrs["model"] = model_name(problem.model)
+        file.attrs["outputs"] = o
+        for axis, dim in enumerate(kernel_dims(2)):
+            scale = file.create_dataset(dim, data=np.arange(shape[axis]))
+            scale.make_scale(dim)
+        for name in ("total", *kept):
+            kernel = _allocated(file, name, shape, problem.dtype)
+            for axis, dim in enumerate(kernel_dims(2)):
+                kernel.dims[axis].attach_scale(file[dim])
+        tiles = file.create_dataset("tile", data=np.arange(count))
+        tiles.make_scale("tile")
+        _allocated(file, "checksum", (count,), "int64").dims[0].attach_scale(file["tile"])
+    _sync(temporary)
+    temporary.replace(path)
+    _sync(path.parent)
+
+
+def _allocated(file: h5py.File, name: str, shape: tuple[int, ...], dtype: str) -> Any:
+    """A contiguous data set whose space is reserved now; zeros until written."""
+    creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    creation.set_layout(h5py.h5d.CONTIGUOUS)
+    creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    creation.set_obj_track_times(False)
+    kind = h5py.h5t.py_create(np.dtype(dtype), logical=True)
+    h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple(shape), creation)
+    return file[name]
+
+
+def _check_identity(path: Path, file: h5py.File, identity: Mapping[str, str]) -> None:
+    stored = {key: file.attrs.get(f"headcount_{key}") for key in identity}
+    different = [key for key, value in identity.items() if stored[key] != value]
+    if different:
+        raise BadArgument(
+            "file",
+            str(path),
+            f"holds another kernel (different: {', '.join(different)})",
+            fix="choose another file name, or delete this one",
+        )
+
+
+def _fill(
+    file: h5py.File, problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, progress: Progress | None
+) -> int:
+    """Compute what is missing; returns the number of tiles computed."""
+    ranges = list(tile_ranges(plan.n1, plan.n2, plan.tile, symmetric=x2 is None))
+    index = {pair: i for i, pair in enumerate(ranges)}
+    names = [name for name in ("total", *problem.names) if name in file]
+    flags, o = file["checksum"], problem.width
+    missing = {
+        pair
+        for pair, i in index.items()
+        if flags[i] == 0 or flags[i] != _checksum([file[k][_at(*pair, o)] for k in names])
+    }
+    done = len(ranges) - len(missing)
+    if not missing:
+        return 0
+    for rows, columns, tiles in computed_tiles(
+        problem, x1, x2, plan, lambda r, c: (r, c) in missing
+    ):
+        total = np.sum(list(tiles.values()), axis=0, dtype=problem.dtype)
+        values = [np.ascontiguousarray({"total": total, **tiles}[name]) for name in names]
+        for name, value in zip(names, values, strict=True):
+            file[name][_at(rows, columns, o)] = value
+            if x2 is None and rows != columns:
+                file[name][_at(columns, rows, o)] = value.T
+        _flush(file)
+        flags[index[rows, columns]] = _checksum(values)
+        _flush(file)
+        done += 1
+        if progress is not None:
+            progress(done, len(ranges))
+    return len(missing)
+
+
+def _at(rows: tuple[int, int], columns: tuple[int, int], o: int) -> tuple[slice, slice]:
+    return slice(rows[0] * o, rows[1] * o), slice(columns[0] * o, columns[1] * o)
+
+
+def _checksum(arrays: Sequence[Float[np.ndarray, "r c"]]) -> int:
+    """A checksum that is never zero: zero marks a tile that was not finished."""
+    value = 0
+    for array in arrays:
+        value = zlib.crc32(np.ascontiguousarray(array).tobytes(), value)
+    return value + 1
+
+
+def _flush(file: h5py.File) -> None:
+    file.flush()
+    _sync(Path(file.filename))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _digest(*arrays: Any) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        values = np.ascontiguousarray(array)
+        digest.update(f"{values.dtype}{values.shape}".encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()
