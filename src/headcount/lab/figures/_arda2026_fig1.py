@@ -191,7 +191,7 @@ figure = register(
                 "pool": 256, "steps": 40,
             },
             "quick": {
-                "seeds": 6, "widths": [8, 16, 64, 128], "n": 500, "T": 16, "d": 8,
+                "seeds": 8, "widths": [8, 16, 64, 128], "n": 500, "T": 16, "d": 8,
                 "pool": 2048, "steps": 1000,
             },
             "paper": {

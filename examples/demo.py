@@ -1,0 +1,25 @@
+"""Reproduce Figure 1 of arda2026 at quick scale: about a minute on two idle cores.
+
+The same as `headcount reproduce arda2026/fig1`. Run it again and nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from headcount import cli, lab
+
+FIGURE = "arda2026/fig1"
+SCALE = "quick"
+
+
+def main() -> None:
+    """Say where the results will be, then run the command."""
+    folder = lab.Store(lab.DEFAULT_FOLDER).figure_folder(FIGURE, SCALE)
+    print(f"figure:   {folder / 'figure.png'} (also .pdf and .svg)")
+    print(f"table:    {folder / 'plotted.csv'} (every plotted number)")
+    print(f"verdicts: {folder / 'verdicts.json'} (also printed below)")
+    print(f"\n$ headcount reproduce {FIGURE} --scale {SCALE}\n", flush=True)
+    cli.main(["reproduce", FIGURE, "--scale", SCALE])
+
+
+if __name__ == "__main__":  # workers are new processes that import this file
+    main()
