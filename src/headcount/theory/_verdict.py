@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from ..core import Array, BadArgument, check_count, float64, stream
-from ._claim import Check, Claim, Instance, Kind, Sides, generator
+from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, generator
+from ._compilation import quick_compilation
 from ._frequency import Frequency, frequency_of
 from ._rounding import round_down, round_up
 from ._setting import Setting
@@ -101,8 +102,7 @@ def judge(
     """
     name = claim.variant(variant)
     with float64():
-        checks = tuple(h.check(instance) for h in claim.hypotheses)
-        sides = claim.evaluate(instance, name)
+        checks, sides = _evaluate(claim, name, instance)
         if setting is not None:
             sides = _against_setting(claim, sides, setting, name)
             checks += (event,) if event is not None and claim.needs_event else ()
@@ -111,6 +111,28 @@ def judge(
     constants = {key: float(value) for key, value in sides.constants.items()}
     outcome, message = _decide(claim, checks, sides, lhs, rhs, ratio)
     return Verdict(claim.id, name, outcome, message, lhs, rhs, ratio, checks, constants)
+
+
+def _evaluate(claim: Claim, name: str, instance: Instance) -> tuple[tuple[Check, ...], Sides]:
+    """Hypotheses and sides; compiled when the claim is one that can be searched."""
+    if not claim.families and claim.experiment is None:
+        return tuple(h.check(instance) for h in claim.hypotheses), claim.evaluate(instance, name)
+    values, sides = _evaluator(claim.sides, claim.hypotheses, name)(instance)
+    checks = tuple(
+        Check(h.name, float(value), h.threshold)
+        for h, value in zip(claim.hypotheses, values, strict=True)
+    )
+    return checks, sides if claim.factor == 1.0 else sides._replace(rhs=claim.factor * sides.rhs)
+
+
+@functools.lru_cache(maxsize=64)
+def _evaluator(
+    sides: Callable[[Instance, str], Sides], hypotheses: tuple[Hypothesis, ...], variant: str
+) -> Any:
+    def evaluate(instance: Instance) -> tuple[list[Any], Sides]:
+        return [h.value(instance) for h in hypotheses], sides(instance, variant)
+
+    return jax.jit(evaluate, compiler_options=quick_compilation())
 
 
 def _against_setting(claim: Claim, sides: Sides, setting: Setting, name: str) -> Sides:
@@ -156,7 +178,7 @@ def _counter(claim: Claim, variant: str) -> Any:
         sides = experiment.sides(instance, variant)
         return jnp.asarray(sides.lhs > claim.factor * sides.rhs)
 
-    return jax.jit(jax.vmap(exceeds))
+    return jax.jit(jax.vmap(exceeds), compiler_options=quick_compilation())
 
 
 def judge_frequency(
