@@ -31,9 +31,9 @@ from ._paths import (
     sum_over_chunks,
 )
 
-_CHUNK_ELEMENTS = 2**17
-"""Token-head pairs per chunk. Measured by benchmarks/arda2026_chunk.py: within 10 % of the best
-chunk for m = 8 to 256 on a core with 512 KiB of second-level cache."""
+_CHUNK_ELEMENTS = 2**15
+"""Token-head pairs per chunk: the (b, T, m) arrays of a chunk, 128 KiB each in float32, stay
+together in 512 KiB of second-level cache. benchmarks/arda2026_chunk.py measures the choice."""
 
 _LARGEST_UNSHIFTED_LOGIT = 40.0
 """exp(40) sums without overflow in float32, and exp(-40) is still a normal number."""
