@@ -77,16 +77,22 @@ def _recurrent_trials(settings: Mapping[str, Any], seeds: Sequence[int]) -> list
     return result
 
 
+def relative_min_loss(data: xr.Dataset) -> xr.DataArray:
+    """The minimum training loss, divided by that of the zero function."""
+    return (data["min_loss"] / data["mean_square_label"]).rename("relative_min_loss")
+
+
 def statistics(data: xr.Dataset) -> xr.Dataset:
     """Medians over seeds, and the reference's medians beside them."""
     import xarray as xr
 
     names = ("linearisation_sup", "linearisation_mean", "second_order_sup", "approximation_sup")
     parts = [over_seeds(data[name], kind="median") for name in names]
-    parts += [over_seeds(data[name]) for name in ("min_loss", "min_validation_loss")]
+    parts += [over_seeds(relative_min_loss(data), kind="median")]
+    parts += [over_seeds(data["min_validation_loss"])]
     for run, references in RUNS.items():
         for name, reference in references.items():
-            dim = "width" if name == "min_loss" else "m"
+            dim = "width" if name == "relative_min_loss" else "m"
             values = _reference_levels(reference, data[dim].values)
             parts.append(xr.Dataset({f"{run}_{name}": (dim, values)}))
     return xr.merge(parts)
@@ -97,8 +103,8 @@ def verdicts(data: xr.Dataset) -> list[Verdict]:
     found = []
     for run, references in RUNS.items():
         for name, reference in references.items():
-            dim = "width" if name == "min_loss" else "m"
-            ours = data[name] if dim == "width" else data[name].sel(run=run)
+            dim = "width" if name == "relative_min_loss" else "m"
+            ours = relative_min_loss(data) if dim == "width" else data[name].sel(run=run)
             known = _reference_levels(reference, data[dim].values)
             logs = np.log(ours.transpose("seed", dim).values / known)
             claim = f"{name} has the level of {reference.source}"
@@ -126,16 +132,15 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     panels = (
         ("released", "linearisation_mean", "mean linearisation error, released code"),
         ("released", "approximation_sup", "approximation error, released code"),
-        ("released", "min_loss", "minimum training loss, released code"),
+        ("released", "relative_min_loss", "minimum loss / mean y^2, released code"),
         ("text", "linearisation_sup", "sup linearisation error, text"),
         ("text", "second_order_sup", "second-order term, text"),
         ("text", "approximation_sup", "approximation error, text"),
     )
     for ax, (run, name, words) in zip(axes, panels, strict=True):
-        dim = "width" if name == "min_loss" else "m"
+        dim = "width" if name == "relative_min_loss" else "m"
         chosen = data if dim == "width" else data.sel(run=run)
-        kind = "mean" if dim == "width" else "median"
-        draw_interval(ax, chosen, f"{kind}_{name}", dim, label=f"ours, {kind}")
+        draw_interval(ax, chosen, f"median_{name}", dim, label="ours, median")
         values = data[f"{run}_{name}"].values
         ax.plot(data[dim].values, values, "kx", label="reference, median")
         log_log(ax, "width m", words)
