@@ -15,10 +15,10 @@ def quick_compilation() -> dict[str, Any]:
 
     The second option exists only for recent CPU compilers, so it is tried first.
     """
-    level = {"xla_backend_optimization_level": 0}
+    level: dict[str, Any] = {"xla_backend_optimization_level": 0}
+    options = {**level, "xla_cpu_use_fusion_emitters": False}
     try:
-        compiled = jax.jit(jnp.negative).lower(0.0)
-        compiled.compile(compiler_options={**level, "xla_cpu_use_fusion_emitters": False})
+        jax.jit(jnp.negative).lower(0.0).compile(compiler_options=options)
     except jax.errors.JaxRuntimeError:
         return level
-    return {**level, "xla_cpu_use_fusion_emitters": False}
+    return options

@@ -234,7 +234,7 @@ def _with_frequencies(
         if verdict.ratio > ratio and verdict.outcome is Outcome.VIOLATED:
             violated = True
             certificate = certify_frequency(claim, case, name, repetitions=400, seed=seed)
-        if verdict.ratio > ratio:
+        if verdict.ratio >= ratio:
             ratio, where = verdict.ratio, label
     return Falsification(
         claim=claim.id,
