@@ -1,0 +1,32 @@
+"""The tangent kernel of wu2023 at d_m = 4000, N = 100 against Jacobian contraction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks._timing import in_new_process
+from benchmarks.ntk_arda2026 import compare
+
+
+def against_jacobian(
+    dtype: str, N: int = 100, d_s: int = 10, d: int = 100, d_m: int = 4000
+) -> dict[str, Any]:
+    """Four closed-form blocks against all Jacobians at once, LeCun start, tau0 = d_m^{-1/2}."""
+    from headcount.core import normal, stream
+    from headcount.models import Encoder, lecun, softmax_scale
+
+    model = Encoder(d, d_m, softmax_scale("realistic", d_m), 1.0, "sum")
+    x = normal(stream(0, "x"), (N, d_s, d))
+    setting = {"dtype": dtype, "d_m": d_m, "N": N, "d_s": d_s, "d": d}
+    return {**setting, **compare(model, lecun(model, 0), x, dtype, repeats=5)}
+
+
+def run() -> dict[str, Any]:
+    """The ratio in both precisions, with the target."""
+    figures = [in_new_process(against_jacobian, dtype=dtype) for dtype in ("float32", "float64")]
+    return {
+        "name": "ntk_wu2023",
+        "figures": figures,
+        "ratios": {r["dtype"]: r["ratio"] for r in figures},
+        "targets": {"ratio >= 20": all(r["ratio"] >= 20 for r in figures)},
+    }
