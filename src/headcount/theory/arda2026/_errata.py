@@ -136,4 +136,41 @@ add_errata(
         "The union bound needs data (and target) that do not depend on the initialisation.",
         "Data and teacher are drawn from streams of their own.",
     ),
+    (
+        "E15",
+        "Section 6.1, teacher",
+        "v_c and v_u are scaled by nu/sigma, v_w is only clipped at nu_w.",
+        "The W-part then has weight about 1 while the others have weight nu/sigma = 3.",
+        "The paper's form; a scaled and clipped form is an option of the teacher.",
+    ),
+    (
+        "E17",
+        "Section 6.1, labels",
+        "Labels are averages over a finite pool of heads.",
+        "They differ from f* by a sampling error, about 0.002 for a pool of 8192 heads.",
+        "The approximation error is measured against the labels that were used.",
+    ),
+    (
+        "E18",
+        "Section 5.2, width",
+        "m is even.",
+        "The released Transformer code accepts odd m and then starts unpaired, so f(phi0) != 0.",
+        "An odd width is refused.",
+    ),
+    (
+        "E20",
+        "Sections 6.1 and B.1",
+        "The label formula has an unmatched bracket; the Jacobian metric is a mean over samples.",
+        "The bracket has no effect. The norm is taken after the mean over samples, so gradients "
+        "of different samples may cancel.",
+        "The norm of the mean, with the mean and the largest of the norms beside it.",
+    ),
+    (
+        "E22",
+        "Proposition 2",
+        "A bound up to constants that depend on mu_T.",
+        "The constants are those of another paper and are not written out, so it is not an "
+        "inequality that can be checked; exp(Omega(T)) is an upper bound, not a prediction.",
+        "The condition gamma + rho_w/sqrt(m) <= 1/sigma_1 and the shape of the rate.",
+    ),
 )
