@@ -42,6 +42,7 @@ def test_file_is_the_kernel_in_memory(tmp_path):
     assert np.array_equal(disk.read(), K.total)
     for name, block in K.blocks.items():
         assert np.array_equal(disk.read(block=name), block)
+    assert np.array_equal(disk.diagonal(block="W"), np.diag(K.blocks["W"]))
     assert np.array_equal(disk.read(slice(2, 5), slice(0, 4)), K.total[2:5, :4])
     data = xr.load_dataset(tmp_path / "k.nc", engine="h5netcdf")
     assert data.total.dims == ("sample_1", "sample_2")

@@ -60,13 +60,14 @@ def cheapest(factors: Factors) -> Factors:
     """Multiply two factors out, F = sum_t F1_t (x) F2_t, when that makes the contraction cheaper.
 
     Per pair of samples the outer form costs p1 p2 multiplications, the paired form
-    R^2 (p1 + p2); the paired form needs less memory, so it is kept unless it costs twice as much.
+    R^2 (p1 + p2) and about as much as 32 R^2 more for its sum over token pairs. The paired form
+    needs less memory, so it is kept unless it costs half as much again.
     """
     if len(factors) == 1:
         return factors
     first, second = factors
     R, p1, p2 = first.shape[-2], first.shape[-1], second.shape[-1]
-    if 2 * p1 * p2 >= R * R * (p1 + p2):
+    if 3 * p1 * p2 >= 2 * R * R * (p1 + p2 + 32) or R == 1:
         return factors
     outer = jnp.einsum("...tp,...tq->...pq", first, second)
     return (outer.reshape(*outer.shape[:-2], 1, p1 * p2),)

@@ -20,17 +20,14 @@ from ._plan import MemoryPlan, available_memory, require_fit
 from ._source import (
     FeatureSource,
     Problem,
-    bytes_per_sample,
     check_inputs,
     chunk_size,
     kernel_tile,
     model_name,
     prepare,
-    rows_per_sample,
     sample_features,
     tile_count,
     tile_ranges,
-    working_bytes,
 )
 
 BLOCKS = ("each", "total")
@@ -196,16 +193,16 @@ def planned(
 
     # A kernel that fills the memory is refused later; its plan still shows sensible tiles.
     spare = max(limit - kernel, limit // 8)
-    per_sample = bytes_per_sample(problem, x1[0])
+    per_sample = problem.feature_bytes
     samples = n1 + (0 if x2 is None else n2)
     stored = problem.method != "vector-products" and samples * per_sample <= spare // 2
     side = (
         check_count("tile", tile)
         if tile is not None
-        else _tile(problem, x1[0], max(n1, n2), 0 if stored else per_sample, spare // 4)
+        else _tile(problem, max(n1, n2), 0 if stored else per_sample, spare // 4)
     )
     side = min(side, max(n1, n2))
-    working = working_bytes(problem, x1[0])
+    working = problem.working_bytes
     chunk = max(1, min(chunk_size(working), spare // 8 // working, max(n1, n2)))
     plan = MemoryPlan(
         n1=n1,
@@ -219,7 +216,7 @@ def planned(
         stored_features=stored,
         features=per_sample * (samples if stored else 2 * side),
         kernel=kernel,
-        scratch=side * side * _tile_bytes(problem, x1[0]) + chunk * working,
+        scratch=side * side * _tile_bytes(problem) + chunk * working,
         file=copies * one_kernel if to_file else 0,
         available=limit,
     )
@@ -271,20 +268,20 @@ def traced_ntk(
     return {name: contract_traced(left[name], right[name]) for name in names}
 
 
-def _tile(problem: Problem, sample: Any, n: int, recomputed_bytes: int, budget: int) -> int:
+def _tile(problem: Problem, n: int, recomputed_bytes: int, budget: int) -> int:
     """Samples per tile: as many as keep the matrices of a tile within _TILE_BYTES and the budget.
 
     Features that are recomputed per tile must fit twice into the budget as well.
     """
-    largest = math.isqrt(min(_TILE_BYTES, budget) // _tile_bytes(problem, sample))
+    largest = math.isqrt(min(_TILE_BYTES, budget) // _tile_bytes(problem))
     if recomputed_bytes:
         largest = min(largest, budget // (2 * recomputed_bytes))
     return max(1, min(largest, n))
 
 
-def _tile_bytes(problem: Problem, sample: Any) -> int:
+def _tile_bytes(problem: Problem) -> int:
     """Bytes per squared tile side: two Gram matrices of token pairs, all blocks and their sum."""
-    pairs = 2 * rows_per_sample(problem, sample) ** 2
+    pairs = 2 * problem.layout.rows**2
     kernels = (len(problem.names) + 1) * problem.width**2
     return (pairs + kernels) * np.dtype(problem.dtype).itemsize
 
@@ -292,7 +289,7 @@ def _tile_bytes(problem: Problem, sample: Any) -> int:
 def _sealed(
     array: Float[np.ndarray, "n1o n2o"], problem: Problem, plan: MemoryPlan
 ) -> Float[np.ndarray, "..."]:
-    if problem.outputs is not None:
+    if problem.layout.outputs is not None:
         array = array.reshape(plan.n1, plan.outputs, plan.n2, plan.outputs)
     array.setflags(write=False)
     return array

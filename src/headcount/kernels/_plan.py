@@ -18,9 +18,9 @@ class MemoryPlan:
     """Bytes by purpose for one kernel of n1 x n2 samples.
 
     `features` are kept for all samples when they fit, otherwise recomputed tile by tile (then
-    `features` counts two tiles); they are made `chunk` samples at a time. `kernel` counts the total and, if asked for, every block; it is
-    zero when the kernel is streamed to a file, and `file` is its size on disk. `scratch` is what
-    one tile and one chunk of samples need on top.
+    `features` counts two tiles); they are made `chunk` samples at a time. `kernel` counts the
+    total and, if asked for, every block; it is zero when the kernel is streamed to a file, and
+    `file` is its size on disk. `scratch` is what one tile and one chunk need on top.
     """
 
     n1: int

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -14,11 +14,31 @@ from jaxtyping import Float
 
 from ..core import BadArgument, check_choice, check_finite, check_shape, precision
 from ._features import Factors, contract, structured_features
-from ._generic import as_trained, jacobian_features, kept_blocks, output_size, vector_product_tile
+from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile
 
 METHODS = ("auto", "structured", "jacobian", "vector-products")
 _CHUNK_BYTES = 1 << 23
 """Features computed in one JAX call: small enough to stay in cache, large enough for GEMM."""
+
+
+class Layout(NamedTuple):
+    """Sizes that follow from shapes alone: outputs of f, factors of one sample, temporaries."""
+
+    outputs: int | None
+    factors: dict[str, tuple[tuple[int, ...], ...]]
+    """The shapes (o, R, p) of every factor."""
+    temporaries: int
+    """Numbers in the intermediate arrays of one sample, estimated as four of the largest."""
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the features of one sample hold."""
+        return sum(math.prod(shape) for shapes in self.factors.values() for shape in shapes)
+
+    @property
+    def rows(self) -> int:
+        """The largest number of GEMM rows per sample, o R: what a tile of pairs is made of."""
+        return max(shape[0] * shape[1] for shapes in self.factors.values() for shape in shapes)
 
 
 @dataclass(frozen=True)
@@ -31,12 +51,23 @@ class Problem:
     names: tuple[str, ...]
     dtype: str
     method: str
-    outputs: int | None
+    layout: Layout
 
     @property
     def width(self) -> int:
         """Rows of the kernel per sample: the number of outputs, 1 for a scalar f."""
-        return self.outputs or 1
+        return self.layout.outputs or 1
+
+    @property
+    def feature_bytes(self) -> int:
+        """Bytes of the features of one sample."""
+        return self.layout.numbers * np.dtype(self.dtype).itemsize
+
+    @property
+    def working_bytes(self) -> int:
+        """Bytes that one sample needs while its features are made: features and temporaries."""
+        numbers = self.layout.numbers + self.layout.temporaries
+        return numbers * np.dtype(self.dtype).itemsize
 
 
 def prepare(
@@ -45,6 +76,10 @@ def prepare(
     """Check model, parameters and samples, and bring both to one precision."""
     with precision(dtype):
         check_choice("method", method, METHODS)
+        if not callable(model) or getattr(model, "__hash__", None) is None:
+            raise BadArgument(
+                "model", type(model).__name__, "is not a hashable f(params, x)", fix="freeze it"
+            )
         params = jax.tree.map(lambda leaf: _numbers("params", leaf, dtype), params)
         check_params(model, params)
         samples = check_inputs("x1", x, model, dtype)
@@ -56,10 +91,12 @@ def prepare(
             )
         if method == "auto":
             method = "jacobian" if fast is None else "structured"
-        outputs = output_size(*as_trained(model, params), samples[0])
         structured = fast is not None and method == "structured"
         prepared = _prepared(model, params) if structured else params
-    return Problem(model, params, prepared, names, dtype, method, outputs), samples
+        layout = _layout(
+            model, names, method, dtype, _shapes(params), _shapes(prepared), samples.shape[1:]
+        )
+    return Problem(model, params, prepared, names, dtype, method, layout), samples
 
 
 def check_inputs(argument: str, x: Any, model: Any, dtype: str) -> Float[np.ndarray, "n ..."]:
@@ -98,48 +135,45 @@ def check_params(model: Any, params: Any) -> None:
         check_shape(f"params.{name}", getattr(params, name), shape)
 
 
-def feature_shapes(problem: Problem, sample: Any) -> dict[str, tuple[tuple[int, ...], ...]]:
-    """The shapes (o, R, p) of every factor of one sample; nothing is computed."""
-    with precision(problem.dtype):
-        shapes = jax.eval_shape(
-            partial(sample_features, problem.model, problem.names, problem.method),
-            problem.prepared,
-            jax.ShapeDtypeStruct(sample.shape, sample.dtype),
+_MARKER = 8191
+"""A batch size that no other axis is likely to have: it tells batched arrays from shared ones."""
+
+
+@lru_cache(maxsize=256)
+def _layout(
+    model: Any,
+    names: tuple[str, ...],
+    method: str,
+    dtype: str,
+    params: tuple[Any, tuple[tuple[int, ...], ...]],
+    prepared: tuple[Any, tuple[tuple[int, ...], ...]],
+    sample: tuple[int, ...],
+) -> Layout:
+    """Traced once per combination of shapes; nothing is computed."""
+    with precision(dtype):
+
+        def abstract(structure: Any, shapes: tuple[tuple[int, ...], ...]) -> Any:
+            leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+            return jax.tree.unflatten(structure, leaves)
+
+        outputs = output_size(
+            model,
+            abstract(*params),
+            jax.ShapeDtypeStruct(sample, dtype),
         )
-    return {name: tuple(f.shape for f in factors) for name, factors in shapes.items()}
+        batch = jax.ShapeDtypeStruct((_MARKER, *sample), dtype)
+        program, shapes = jax.make_jaxpr(
+            partial(_vmapped, model, names, method), return_shape=True
+        )(abstract(*prepared), batch)
+    arrays = [v.aval.shape for e in program.eqns for v in e.outvars]
+    largest = max((math.prod(s) // _MARKER for s in arrays if _MARKER in s), default=0)
+    factors = {name: tuple(f.shape[1:] for f in block) for name, block in shapes.items()}
+    return Layout(outputs, factors, 4 * largest)
 
 
-def bytes_per_sample(problem: Problem, sample: Any) -> int:
-    """Bytes of the features of one sample."""
-    sizes = feature_shapes(problem, sample)
-    numbers = sum(int(np.prod(shape)) for shapes in sizes.values() for shape in shapes)
-    return numbers * np.dtype(problem.dtype).itemsize
-
-
-def working_bytes(problem: Problem, sample: Any) -> int:
-    """Bytes that one sample needs while its features are made: features and temporaries.
-
-    The temporaries are estimated as four times the largest intermediate array, counted as what a
-    second sample adds to a batch of one: arrays that all samples share do not count.
-    """
-
-    def sizes(n: int) -> list[int]:
-        batch = jax.ShapeDtypeStruct((n, *sample.shape), sample.dtype)
-        program = jax.make_jaxpr(partial(_vmapped, problem.model, problem.names, problem.method))(
-            problem.prepared, batch
-        )
-        return [math.prod(v.aval.shape) for e in program.eqns for v in e.outvars]
-
-    with precision(problem.dtype):
-        added = [two - one for one, two in zip(sizes(1), sizes(2), strict=True)]
-    largest = max(added, default=0) * np.dtype(problem.dtype).itemsize
-    return bytes_per_sample(problem, sample) + 4 * largest
-
-
-def rows_per_sample(problem: Problem, sample: Any) -> int:
-    """The largest number of GEMM rows per sample, o R: what a tile of token pairs is made of."""
-    sizes = feature_shapes(problem, sample)
-    return max(shape[0] * shape[1] for shapes in sizes.values() for shape in shapes)
+def _shapes(tree: Any) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple(leaf.shape for leaf in leaves)
 
 
 def chunk_size(working: int) -> int:
@@ -169,7 +203,7 @@ class FeatureSource:
         }
 
     def _compute(self, start: int, stop: int) -> dict[str, Factors]:
-        shapes = feature_shapes(self.problem, self.x[0])
+        shapes = self.problem.layout.factors
         kept = {
             name: tuple(np.empty((stop - start, *shape), self.problem.dtype) for shape in factors)
             for name, factors in shapes.items()

@@ -29,7 +29,7 @@ from ..core import (
 from ._features import contract_diagonal, pull_back, push_forward
 from ._generic import pull_back_outputs, push_forward_outputs
 from ._ntk import EmpiricalNTK
-from ._source import FeatureSource, chunk_size, prepare, working_bytes
+from ._source import FeatureSource, chunk_size, prepare
 
 
 class NTKOperator(scipy.sparse.linalg.LinearOperator):
@@ -55,7 +55,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         )
         self.problem = problem
         self._stored = problem.method == "structured"
-        chunk = chunk_size(working_bytes(problem, samples[0]))
+        chunk = chunk_size(problem.working_bytes)
         self._source = FeatureSource(problem, samples, chunk, keep=self._stored)
         size = len(samples) * problem.width
         super().__init__(np.dtype(dtype), (size, size))

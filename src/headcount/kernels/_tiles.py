@@ -51,6 +51,12 @@ class TiledNTK:
         with h5py.File(self.path, "r") as file:
             return np.asarray(file[block][rows, columns])
 
+    def diagonal(self, *, block: str = "total") -> Float[np.ndarray, "n"]:
+        """K(x_j, x_j) of a square kernel, a tile at a time."""
+        side = self.plan.tile * self.plan.outputs
+        ranges = [slice(i, i + side) for i in range(0, min(self.shape), side)]
+        return np.concatenate([np.diag(self.read(r, r, block=block)) for r in ranges])
+
     def to_xarray(self) -> xr.Dataset:
         """The whole file in memory, with named dimensions."""
         return xr.load_dataset(self.path, engine="h5netcdf")

@@ -55,19 +55,21 @@ def features_wu2023(
     return {
         "W_Q": cheapest((scale * u @ root_K.T, x)),
         "W_K": cheapest((scale * x @ root_Q.T, u)),
-        "W_V": cheapest((tau1 * gated, phi)),
+        "W_V": cheapest((gated, tau1 * phi)),
         "w_O": flattened(model.pooled(hidden)),
     }
 
 
 def _gram_root(W: Float[Array, "d_m d"]) -> Float[Array, "r d"]:
-    """R with R^T R = W^T W and r = min(d_m, d) rows: the triangular factor of W = Q R.
+    """R with R^T R = W^T W and r = min(d_m, d) rows, from the eigenvectors of W^T W.
 
-    Unlike a Cholesky factor of W^T W it exists for every W and does not square the conditioning.
+    Only R^T R is used, and it is as accurate as W^T W itself; unlike Cholesky this needs no
+    full rank.
     """
     if W.shape[0] <= W.shape[1]:
         return W
-    return jnp.linalg.qr(W, mode="r")
+    values, vectors = jnp.linalg.eigh(W.T @ W)
+    return jnp.sqrt(jnp.maximum(values, 0))[:, None] * vectors.T
 
 
 register_features(Encoder, features_wu2023, prepare_wu2023)

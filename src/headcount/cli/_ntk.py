@@ -1,0 +1,230 @@
+"""`headcount ntk`: the tangent kernel of a model at its start, its spectrum and lambda_min."""
+
+from __future__ import annotations
+
+import json as json_module
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from ._config import read_config
+
+if TYPE_CHECKING:
+    from ..kernels import MemoryPlan
+
+Flag = Annotated[bool, Parameter(negative=())]
+Repeated = Annotated[list[str] | None, Parameter(negative=())]
+
+_PROBLEM = frozenset(
+    "model width activation query readout scaling pooling residual init gamma n_init data n "
+    "data_option".split()
+)
+"""The flags that `headcount train` has too, and that say which kernel is meant."""
+
+
+def ntk_command(
+    config: Path | None = None,
+    /,
+    *,
+    model: str | None = None,
+    width: int | None = None,
+    activation: str | None = None,
+    query: str | None = None,
+    readout: str | None = None,
+    scaling: str | None = None,
+    pooling: str | None = None,
+    residual: bool | None = None,
+    init: str | None = None,
+    gamma: float | None = None,
+    n_init: int | None = None,
+    data: str | None = None,
+    n: int | None = None,
+    data_option: Repeated = None,
+    seed: int = 0,
+    frozen: str = "",
+    dtype: str = "float64",
+    eigenvalues: int = 5,
+    tile: int | None = None,
+    out: Path | None = None,
+    json: Flag = False,
+    dry_run: Flag = False,
+) -> int:
+    """Compute the tangent kernel of a model at its initialisation, on one data model.
+
+    Shows the memory plan first, then the trace of every block, the extreme eigenvalues and the
+    smallest one with its interval. With --out the kernel goes tile by tile into a netCDF file;
+    the same command resumes it after an interruption.
+
+    Parameters
+    ----------
+    config
+        TOML file, as for `headcount train`.
+    model
+        See `headcount list`; default arda2026.
+    width
+        Heads m or H, or hidden features d_m.
+    activation
+        Of arda2026 and indrnn.
+    query
+        Of arda2026: last, or seeded:K.
+    readout
+        Of deora2024: full, pooling or last.
+    scaling
+        Softmax scale of wu2023: realistic (d_m^-1/2) or ntk (d_m^-1).
+    pooling
+        Of wu2023: mean or sum.
+    residual
+        The residual variant of wu2023.
+    init
+        Initialisation; default: the paper's own.
+    gamma
+        |w| of the IndRNN at the start.
+    n_init
+        Fresh samples of the two-phase initialisation.
+    data
+        Data model; default transport-teacher.
+    n
+        Samples.
+    data_option
+        An option of the data model, as name=value; may be repeated.
+    seed
+        Of data and initialisation.
+    frozen
+        Parameter blocks that are not trained, separated by commas.
+    dtype
+        float64, or float32 on request.
+    eigenvalues
+        How many at each end.
+    tile
+        Samples per side of a tile.
+    out
+        netCDF file for the kernel and its blocks.
+    json
+        Print one JSON object on standard output.
+    dry_run
+        Show the memory plan and stop.
+    """
+    given = {name: value for name, value in locals().items() if name in _PROBLEM}
+    given |= {"seeds": str(seed), "optimiser": "gd"}
+    import numpy as np
+
+    from ..kernels import ntk, ntk_to_file, plan_ntk
+    from ..training import build
+
+    chosen = read_config(config, given)
+    built = build(chosen)
+    network, x = built.model, built.x[0]
+    params = _first(built.start)
+    call: dict[str, Any] = {
+        "blocks": "each",
+        "frozen": tuple(part for part in frozen.split(",") if part),
+        "dtype": dtype,
+        "tile": tile,
+    }
+    plan = plan_ntk(network, params, x, to_file=out is not None, **call)
+    _show_plan(plan, json=json, only=dry_run)
+    if dry_run:
+        return 0
+    total: Any
+    if out is None:
+        kernel = ntk(network, params, x, **call)
+        total = kernel.total
+        traces = {name: float(np.trace(b)) for name, b in {"total": total, **kernel.blocks}.items()}
+    else:
+        with _tile_progress(quiet=json) as progress:
+            stored = ntk_to_file(network, params, x, file=out, progress=progress, **call)
+        traces = {k: float(stored.diagonal(block=k).sum()) for k in ("total", *stored.names)}
+        # Eigenvalues need the kernel and two copies in float64.
+        total = stored.read() if 24 * plan.n1**2 < plan.available else None
+    result = {"n": plan.n1, "traces": traces, **_spectrum(total, eigenvalues)}
+    result |= {"plan": plan.to_dict(), "file": None if out is None else str(out)}
+    if json:
+        print(json_module.dumps(result, indent=2))
+    else:
+        _show(result)
+    return 0
+
+
+def _spectrum(total: Any, count: int) -> dict[str, Any]:
+    """Extreme eigenvalues and lambda_min; nothing but a note for a kernel beyond memory."""
+    from ..kernels import RoundingWarning, extreme_eigenvalues, smallest_eigenvalue
+
+    if total is None:
+        return {"notes": ["the kernel is larger than memory: no eigenvalues"]}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RoundingWarning)
+        smallest = smallest_eigenvalue(total)
+    k = min(count, len(total))
+    top: Any = extreme_eigenvalues(total, k).values[::-1] if k else []
+    bottom: Any = extreme_eigenvalues(total, k, which="smallest").values if k else []
+    fields = ("value", "lower", "upper", "rounding", "below_rounding", "certified")
+    return {
+        "largest": [float(v) for v in top],
+        "smallest": [float(v) for v in bottom],
+        "lambda_min": {key: getattr(smallest, key) for key in fields},
+        "equal_samples": [list(pair) for pair in smallest.equal_samples],
+        "notes": [str(w.message) for w in caught if issubclass(w.category, RoundingWarning)],
+    }
+
+
+def _show(result: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(title=f"tangent kernel of {result['n']} samples", title_justify="left")
+    table.add_column("quantity")
+    table.add_column("value", justify="right")
+    for name, value in result["traces"].items():
+        table.add_row(f"trace, {name}", f"{value:.6g}")
+    for i, value in enumerate(result.get("largest", []), 1):
+        table.add_row(f"eigenvalue {i}", f"{value:.6g}")
+    for i, value in reversed(list(enumerate(result.get("smallest", []), 1))):
+        table.add_row(f"eigenvalue -{i}", f"{value:.6g}")
+    if "lambda_min" in result:
+        found = result["lambda_min"]
+        table.add_row("lambda_min", f"{found['value']:.6g}")
+        table.add_row("  lies in", f"\\[{found['lower']:.6g}, {found['upper']:.6g}]")
+    console.print(table)
+    for note in result["notes"]:
+        console.print(f"note: {note}", highlight=False, soft_wrap=True)
+    if result["file"]:
+        console.print(f"the kernel is in {result['file']}", highlight=False, soft_wrap=True)
+
+
+def _show_plan(plan: MemoryPlan, *, json: bool, only: bool) -> None:
+    """The plan on standard error, before the work; as JSON only when it is all that is asked."""
+    import sys
+
+    if json and only:
+        print(json_module.dumps(plan.to_dict(), indent=2))
+    elif only:
+        print(plan)
+    elif not json:
+        print(plan, file=sys.stderr)
+
+
+@contextmanager
+def _tile_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar over tiles on standard error, only on a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("tiles", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _first(start: Any) -> Any:
+    import jax
+    import numpy as np
+
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], start)

@@ -1,0 +1,45 @@
+"""headcount ntk as a user calls it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headcount.cli._ntk import ntk_command
+from headcount.core import BadArgument
+
+TINY = {"width": 8, "n": 12, "data_option": ["T=3", "d=4", "pool=16", "anchors=3"]}
+
+
+def test_spectrum_traces_and_plan_as_json(capsys):
+    assert ntk_command(**TINY, eigenvalues=2, json=True) == 0
+    shown = json.loads(capsys.readouterr().out)
+    traces = shown["traces"]
+    assert traces["total"] == pytest.approx(traces["c"] + traces["U"] + traces["W"])
+    found = shown["lambda_min"]
+    assert found["lower"] <= found["value"] <= found["upper"]
+    assert found["value"] == pytest.approx(shown["smallest"][0], abs=found["rounding"])
+    assert shown["largest"][0] >= shown["largest"][1] >= shown["smallest"][1]
+    assert shown["plan"]["fits"]
+
+
+def test_kernel_file_is_written_resumed_and_equal(tmp_path, capsys):
+    file = tmp_path / "k.nc"
+    for _ in range(2):
+        assert ntk_command(**TINY, frozen="W", tile=5, out=file) == 0
+        captured = capsys.readouterr()
+        assert "peak" in captured.err
+        assert "lies in" in captured.out
+    data = xr.load_dataset(file, engine="h5netcdf")
+    np.testing.assert_allclose(data.total, data.c + data.U)
+    assert "W" not in data
+
+
+def test_dry_run_shows_the_plan_and_bad_flags_are_named(capsys):
+    assert ntk_command(**TINY, dry_run=True) == 0
+    assert "available" in capsys.readouterr().out
+    with pytest.raises(BadArgument, match="not a block"):
+        ntk_command(**TINY, frozen="V")
