@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 HALF = (-0.65, -0.35)
 """A slope whose whole interval lies here counts as -1/2."""
-ONE = (-1.25, -0.75)
+ONE = (-1.15, -0.85)
 """Likewise for -1, and well apart from -1/2."""
 SAME_SLOPE = 0.15
 """How far two slopes may be apart and still count as equal."""

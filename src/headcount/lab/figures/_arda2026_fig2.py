@@ -213,15 +213,15 @@ figure = register(
         scales={
             "smoke": {
                 "seeds": 3, "lags": [2, 6], "n": 64, "n_val": 32, "m": 8,
-                "steps": 30, "record_every": 10,
+                "steps": 30, "record_every": 1,
             },
             "quick": {
                 "seeds": 5, "lags": [4, 16, 48], "n": 400, "n_val": 400, "m": 64,
-                "steps": 400, "record_every": 20,
+                "steps": 400, "record_every": 1,
             },
             "paper": {
                 "seeds": 20, "lags": [4, 16, 72, 96], "n": 4000, "n_val": 1000, "m": 64,
-                "steps": 2000, "record_every": 20,
+                "steps": 2000, "record_every": 1,
             },
         },
         trials=trials,
