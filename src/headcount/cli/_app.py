@@ -12,6 +12,7 @@ from ._audit import audit_command
 from ._count import count_command
 from ._falsify import falsify_command
 from ._list import list_command
+from ._ntk import ntk_command
 from ._recheck import recheck_command
 from ._reproduce import reproduce_command
 from ._show import show_command
@@ -30,6 +31,7 @@ app.command(list_command, name="list")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(count_command, name="count")
+app.command(ntk_command, name="ntk")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
