@@ -20,8 +20,22 @@ Flag = Annotated[bool, Parameter(negative=())]
 Repeated = Annotated[list[str] | None, Parameter(negative=())]
 
 _PROBLEM = frozenset(
-    "model width activation query readout scaling pooling residual init gamma n_init data n "
-    "data_option".split()
+    [
+        "model",
+        "width",
+        "activation",
+        "query",
+        "readout",
+        "scaling",
+        "pooling",
+        "residual",
+        "init",
+        "gamma",
+        "n_init",
+        "data",
+        "n",
+        "data_option",
+    ]
 )
 """The flags that `headcount train` has too, and that say which kernel is meant."""
 
