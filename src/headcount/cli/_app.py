@@ -36,12 +36,13 @@ app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line. Exit codes: 0 done, 2 bad input, 130 interrupted."""
+    """Run the command line. Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted."""
     # Measured: one thread per process is fastest on CPU, and sums do not depend on the machine.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     sys.exit(run(arguments))
@@ -68,6 +69,9 @@ def run(arguments: list[str] | None = None) -> int:
         # The reader of our output has gone (`headcount list | head`): nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"headcount: {error}", file=sys.stderr)
+        return FAILED
     return result if isinstance(result, int) else 0
 
 
