@@ -202,7 +202,8 @@ def _show(result: dict[str, Any]) -> None:
     if "lambda_min" in result:
         found = result["lambda_min"]
         table.add_row("lambda_min", f"{found['value']:.6g}")
-        table.add_row("  lies in", f"\\[{found['lower']:.6g}, {found['upper']:.6g}]")
+        below, above = found["value"] - found["lower"], found["upper"] - found["value"]
+        table.add_row("  lies in", f"-{below:.1e} .. +{above:.1e}")
     console.print(table)
     for note in result["notes"]:
         console.print(f"note: {note}", highlight=False, soft_wrap=True)
