@@ -135,13 +135,19 @@ def test_deviation_from_a_wide_kernel_falls_like_the_root_of_the_width():
         model = models.PooledAttention(D, m)
         return ntk(model, models.unpaired(model, seed), x, blocks="total").total
 
-    limit = kernel(16384, 99)
-    error = [
-        np.sqrt(np.mean([np.sum((kernel(m, s) - limit) ** 2) for s in range(12)]))
+    wide = 16384
+    reference = kernel(wide, 99)
+    squared = {
+        m: np.array([np.sum((kernel(m, s) - reference) ** 2) for s in range(12)])
         for m in (64, 1024)
-    ]
-    # 12 squared errors a width: the log2 ratio has standard error about 0.3 around its value 2.
-    assert abs(np.log2(error[0] / error[1]) - 2) < 1.0
+    }
+    mean = {m: np.log2(np.mean(e)) for m, e in squared.items()}
+    spread = [np.std(e, ddof=1) / np.mean(e) / np.sqrt(len(e)) for e in squared.values()]
+    standard_error = np.hypot(*spread) / np.log(2)
+    # Independent kernels: the squared distance is proportional to 1/m + 1/wide.
+    want = np.log2((1 / 64 + 1 / wide) / (1 / 1024 + 1 / wide))
+    assert standard_error < 1
+    assert abs(mean[64] - mean[1024] - want) < 4 * standard_error
 
 
 @pytest.mark.parametrize("enabled", [False, True])
