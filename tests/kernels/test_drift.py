@@ -88,3 +88,36 @@ def test_bad_requests_are_named():
         drift(MODEL, START, END, X, frozen=("c",))
     with pytest.raises(BadArgument, match="params"):
         drift(models.LinearModel(5, 4), START, END, X)
+
+
+def test_drift_is_a_training_recorder(tmp_path) -> None:
+    """Every k steps of a run, and stored with it."""
+    from headcount.training import gd, train
+
+    model = models.PooledAttention(d=2, m=4)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(5, 3, 2)), rng.normal(size=5)
+
+    def kernel_drift(now):
+        return drift(now.model, now.start, now.params, now.x)
+
+    run = train(
+        model,
+        models.paired(model, 0),
+        x,
+        y,
+        rule=gd(0.5),
+        steps=4,
+        record=[kernel_drift],
+        record_every=2,
+        dtype="float64",
+    )
+    recorded = run.records["kernel_distance"][0]
+    assert recorded[0] == 0
+    final = drift(
+        model, models.paired(model, 0), type(run.params)(*(leaf[0] for leaf in run.params)), x
+    )
+    assert recorded[-1] == pytest.approx(final["kernel_distance"], rel=1e-10)
+    stored = run.to_xarray()
+    assert "movement_U" in stored
+    run.save(tmp_path / "run.nc")

@@ -58,7 +58,8 @@ class Run:
             "min_loss": (("seed",), self.min_loss),
             "diverged_at": (("seed",), self.diverged_at),
         }
-        for name, values in self.records.items():
+        for recorded, values in self.records.items():
+            name = recorded.replace("/", "_")  # a slash would name a netCDF group
             extra = tuple(f"{name}_axis{k}" for k in range(values.ndim - 2))
             variables[name] = (("seed", "recorded_step", *extra), values)
         for label, tree in self._parameter_sets().items():
