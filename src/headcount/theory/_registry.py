@@ -42,20 +42,21 @@ class ClaimRegistry(Registry[Claim]):
         return super().__contains__(name)
 
     def __iter__(self) -> Iterator[str]:
+        # By id: the order must not depend on which module happened to be imported first.
         self.load()
-        return super().__iter__()
+        return iter(sorted(super().__iter__()))
 
     def __len__(self) -> int:
         self.load()
         return super().__len__()
 
     def items(self) -> Iterator[tuple[str, Claim]]:
-        """The pairs (id, claim)."""
+        """The pairs (id, claim), by id."""
         self.load()
-        return super().items()
+        return iter(sorted(super().items(), key=lambda pair: pair[0]))
 
     def of_paper(self, paper: str) -> list[Claim]:
-        """The claims of one paper, in the order of registration."""
+        """The claims of one paper, by id."""
         return [claim for _, claim in self.items() if claim.paper == paper]
 
 

@@ -12,7 +12,7 @@ from .._naive import Arithmetic, flat, norm
 from .._registry import claims
 from ._naive import Data
 from ._naive_runs import run
-from ._runs import RUNS, RunTrace, as_trace
+from ._runs import RUNS, RunTrace, as_trace, reach_of, tokens_of
 
 REFERENCE = ("arda2026, App. A.7",)
 
@@ -35,10 +35,8 @@ def _tokens_naively(num: Arithmetic, data: Data) -> Any:
     return max(num.sqrt(sum(x * x for x in row)) for row in rows)
 
 
-REACHABLE = Hypothesis("phi~ in Omega_rho", lambda i: as_trace(i).reach, _reach_naively)
-UNIT_TOKENS = Hypothesis(
-    "tokens and query in the unit ball", lambda i: as_trace(i).tokens, _tokens_naively
-)
+REACHABLE = Hypothesis("phi~ in Omega_rho", reach_of, _reach_naively)
+UNIT_TOKENS = Hypothesis("tokens and query in the unit ball", tokens_of, _tokens_naively)
 STEP_SIZE = Hypothesis(
     "eta = tau^(-1/2)",
     lambda i: jnp.abs(i.eta * math.sqrt(i.tau) - 1),

@@ -170,16 +170,30 @@ def omega_of(i: ModelInstance) -> Any:
     return project
 
 
+def reach_of(i: ModelInstance | RunTrace) -> Float[Array, ""]:
+    """The largest displacement of phi~ in units of rho; no run is needed to know it."""
+    if isinstance(i, RunTrace):
+        return i.reach
+    sizes = [
+        jnp.max(jnp.sqrt(jnp.sum(block.reshape(i.m, -1) ** 2, axis=1))) * math.sqrt(i.m) / radius
+        for block, radius in zip(difference(i.transported, i.initial), i.rho, strict=True)
+    ]
+    return jnp.max(jnp.stack(sizes))
+
+
+def tokens_of(i: ModelInstance | RunTrace) -> Float[Array, ""]:
+    """The largest token or query norm."""
+    if isinstance(i, RunTrace):
+        return i.tokens
+    norms = [jnp.max(jnp.linalg.norm(block, axis=-1)) for block in (i.X, i.q)]
+    return jnp.max(jnp.stack(norms))
+
+
 def _summary(
     i: RunInstance, average: PooledAttentionParams, lin_target: Float[Array, "n"]
 ) -> dict[str, Any]:
     """What a trace holds once per run."""
     f = outputs(i, average)
-    sizes = [
-        jnp.max(jnp.sqrt(jnp.sum(block.reshape(i.m, -1) ** 2, axis=1))) * math.sqrt(i.m) / radius
-        for block, radius in zip(difference(i.transported, i.initial), i.rho, strict=True)
-    ]
-    norms = [jnp.max(jnp.linalg.norm(block, axis=-1)) for block in (i.X, i.q)]
     return {
         "e_app": jnp.max(jnp.abs(lin_target - i.y)),
         "average_loss": jnp.mean((f - i.y) ** 2),
@@ -189,8 +203,8 @@ def _summary(
         "rho": i.rho,
         "nu": i.nu,
         "eta": jnp.asarray(i.eta),
-        "reach": jnp.max(jnp.stack(sizes)),
-        "tokens": jnp.max(jnp.stack(norms)),
+        "reach": reach_of(i),
+        "tokens": tokens_of(i),
         "activation": i.activation,
         "n": int(i.X.shape[0]),
         "d": i.d,

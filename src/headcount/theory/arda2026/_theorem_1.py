@@ -15,6 +15,7 @@ from .._naive import Arithmetic
 from .._registry import claims
 from .._setting import Setting, activation_named
 from . import _constants as constants
+from ._model import linear_outputs
 from ._naive import Data, Number, bounds
 from ._naive_runs import run
 from ._realised import REACHABLE, REFERENCE, STEP_SIZE, UNIT_TOKENS
@@ -103,8 +104,13 @@ def _event_naively(num: Arithmetic, data: Data) -> Any:
 
 
 def _event(instance: Any) -> Any:
-    trace = as_trace(instance)
-    return trace.e_app / run_constants(trace, "printed")["B_app"]
+    if isinstance(instance, RunTrace):
+        e_app, n, m = instance.e_app, instance.n, instance.m
+    else:
+        gap = linear_outputs(instance, instance.transported) - instance.y
+        e_app, n, m = jnp.max(jnp.abs(gap)), len(instance.y), instance.m
+    sigma = activation_named(instance.activation)
+    return e_app / constants.approximation(sigma, instance.nu, n, m, DELTA)
 
 
 E_APP = Hypothesis("event E_app: e_app / B_app", _event, _event_naively)
