@@ -259,6 +259,7 @@ def test_a_process_executor_is_an_executor(monkeypatch) -> None:
     with lab.ProcessExecutor(1) as executor:
         assert list(executor.map(pow, [2, 3], [3, 2])) == [8, 9]
         assert executor.submit(os.getenv, "OMP_NUM_THREADS").result() == "1"
+        assert executor.submit(os.getenv, "PJRT_NPROC").result() == "1"
         assert "multi_thread_eigen=false" in executor.submit(os.getenv, "XLA_FLAGS").result()
         with pytest.raises(RuntimeError, match="invalid literal"):
             executor.submit(int, "x").result()

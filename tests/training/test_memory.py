@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks._timing import SINGLE_THREADED
+
 ROOT = Path(__file__).resolve().parents[2]
 CODE = (
     "import json, sys; from benchmarks.arda2026_growth import peak_memory\n"
@@ -21,7 +23,7 @@ def peak_memory(n: int, T: int, m: int) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(n), str(T), str(m), "1"],
         cwd=ROOT,
-        env={**os.environ, "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"},
+        env={**os.environ, **SINGLE_THREADED},
         capture_output=True,
         text=True,
         check=True,
