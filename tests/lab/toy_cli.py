@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import toy_figure
 from cyclopts import App
 
@@ -16,4 +18,6 @@ app.command(show_command, name="show")
 app.command(status_command, name="status")
 
 if __name__ == "__main__":
+    # A test run in the background of a shell has SIGINT ignored, and so would this process.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     app()
