@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from ...core import head_features
@@ -21,14 +22,15 @@ from ._naive import Data
 def _closed_form(i: ModelInstance) -> Any:
     """Eqs. (5)-(7) written out, head by head and sample by sample."""
     sigma, phi = activation_named(i.activation), i.params
-    rows = []
-    for j in range(i.X.shape[0]):
-        for k in range(i.m):
-            part = head_features(i.X[j], i.q[j], phi.U[k], phi.W[k], sigma)
-            phi_w = jnp.outer(part.w_left, i.q[j])
-            theta = phi.c[k] * jnp.concatenate([part.phi_u, jnp.ravel(phi_w)])
-            rows.append(jnp.concatenate([part.phi_c[None], theta]) / jnp.sqrt(1.0 * i.m))
-    return jnp.stack(rows)
+
+    def row(X: Any, q: Any, c: Any, U: Any, W: Any) -> Any:
+        part = head_features(X, q, U, W, sigma)
+        theta = c * jnp.concatenate([part.phi_u, jnp.ravel(jnp.outer(part.w_left, q))])
+        return jnp.concatenate([part.phi_c[None], theta]) / jnp.sqrt(1.0 * i.m)
+
+    over_heads = jax.vmap(row, in_axes=(None, None, 0, 0, 0))
+    table = jax.vmap(over_heads, in_axes=(0, 0, None, None, None))(i.X, i.q, *phi)
+    return jnp.reshape(table, (table.shape[0] * i.m, -1))
 
 
 def _lemma_1(i: ModelInstance, variant: str) -> Sides:
