@@ -137,4 +137,10 @@ def _measure(
 
 
 def _traced(*trees: Any) -> bool:
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
+    """Whether any leaf is a value of a running JAX program, which has no numbers yet."""
+    try:
+        for leaf in jax.tree.leaves(trees):
+            np.asarray(leaf)
+    except jax.errors.TracerArrayConversionError:
+        return True
+    return False
