@@ -39,6 +39,18 @@ def test_every_path_is_the_jacobian_contraction(case):
         close(K.total, sum(want.values()))
 
 
+@pytest.mark.parametrize("rank", [0, 2])
+def test_attention_weights_without_full_rank(rank):
+    """A Gram matrix without a Cholesky factor takes the other square root."""
+    model, x = STRUCTURED["wu2023-sum"], samples(4)
+    params = random_params(model)
+    low = np.asarray(params.W_Q)[:, :rank] @ normal(stream(0, "mix"), (rank, D))
+    params = params._replace(W_Q=low, W_K=np.flip(low))
+    want = slow_blocks(model, params, x, x)
+    for name, block in ntk(model, params, x).blocks.items():
+        close(block, want[name])
+
+
 @pytest.mark.parametrize("case", FEW)
 def test_gram_is_symmetric_psd_and_the_sum_of_its_blocks(case):
     model, x = ALL[case], samples(9)

@@ -85,7 +85,9 @@ def contract(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
     assert tile is not None
     if R1 == 1 and R2 == 1:
         return tile
-    return tile.reshape(left[0].shape[0], R1, right[0].shape[0], R2).sum(axis=3).sum(axis=1)
+    # Rows first: that sum runs along memory, and leaves little for the other.
+    by_rows = tile.reshape(left[0].shape[0], R1, -1).sum(axis=1)
+    return by_rows.reshape(len(by_rows), -1, R2).sum(axis=2)
 
 
 def contract_traced(left: Factors, right: Factors) -> Float[Array, "n1 n2"]:

@@ -189,7 +189,8 @@ class FeatureSource:
     ) -> None:
         self.problem = problem
         self.x = x
-        self.chunk = min(chunk, len(x))
+        # Chunks of equal size: the padding of the last one is computed for nothing.
+        self.chunk = -(-len(x) // -(-len(x) // chunk))
         self._kept = self._compute(0, len(x)) if keep else None
 
     def rows(self, start: int, stop: int) -> dict[str, Factors]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Float
 
 from ..core import Array, self_attention
@@ -61,14 +62,20 @@ def features_wu2023(
 
 
 def _gram_root(W: Float[Array, "d_m d"]) -> Float[Array, "r d"]:
-    """R with R^T R = W^T W and r = min(d_m, d) rows, from the eigenvectors of W^T W.
+    """R with R^T R = W^T W and r = min(d_m, d) rows.
 
-    Only R^T R is used, and it is as accurate as W^T W itself; unlike Cholesky this needs no
-    full rank.
+    Only R^T R is used, and Cholesky makes it as accurate as W^T W itself. A Gram matrix without
+    full rank has no Cholesky factor; its eigenvectors serve instead.
     """
     if W.shape[0] <= W.shape[1]:
         return W
-    values, vectors = jnp.linalg.eigh(W.T @ W)
+    gram = W.T @ W
+    lower = jnp.linalg.cholesky(gram)
+    return lax.cond(jnp.isfinite(lower).all(), lambda: lower.T, lambda: _eigen_root(gram))
+
+
+def _eigen_root(gram: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    values, vectors = jnp.linalg.eigh(gram)
     return jnp.sqrt(jnp.maximum(values, 0))[:, None] * vectors.T
 
 
