@@ -46,6 +46,28 @@ def test_paired_difference_is_the_paired_t_test() -> None:
         lab.paired_difference(a, b[:3])
 
 
+def test_geometric_mean_is_the_t_interval_of_the_logarithms() -> None:
+    estimate = lab.geometric_mean(np.append(np.exp(SAMPLE), np.nan))
+    low, high = stats.t.interval(0.95, 8, SAMPLE.mean(), stats.sem(SAMPLE))
+    np.testing.assert_allclose((estimate.value, estimate.low, estimate.high),
+                               np.exp((SAMPLE.mean(), low, high)), rtol=1e-12)  # fmt: skip
+    for values in ([1.0, 0.0], [1.0, -2.0]):
+        assert not lab.geometric_mean(values).known
+
+
+@pytest.mark.parametrize("seeds", [2, 6])
+def test_difference_from_a_reference_is_the_welch_test(seeds: int) -> None:
+    other = 3 * core.normal(core.stream(4, "other"), (seeds,))
+    error = stats.sem(other)
+    estimate = lab.difference_from(SAMPLE, other.mean(), error, seeds)
+    interval = stats.ttest_ind(SAMPLE, other, equal_var=False).confidence_interval(0.95)
+    assert estimate.value == pytest.approx(SAMPLE.mean() - other.mean())
+    np.testing.assert_allclose((estimate.low, estimate.high), interval, rtol=1e-10)
+    assert not lab.difference_from(SAMPLE[:1], 0.0, error, seeds).known
+    assert not lab.difference_from(SAMPLE, 0.0, 0.0, 1).known
+    assert lab.difference_from([2.0, 2.0], 1.5, 0.0, seeds) == lab.Estimate(0.5, 0.5, 0.5, 2)
+
+
 def test_slope_of_an_exact_power_law() -> None:
     x = np.array([8.0, 16, 64, 128])
     factors = np.array([[0.5], [1.0], [1.7]])
@@ -125,10 +147,12 @@ def test_over_seeds_and_power_law_keep_the_other_dimensions() -> None:
     assert float(lab.over_seeds(data, kind="median")["median_loss"][0, 0]) == np.median(
         values[0, :, 0]
     )
+    geometric = lab.over_seeds(data, kind="geometric")["geometric_loss"]
+    assert float(geometric[1, 2]) == pytest.approx(stats.gmean(values[1, :, 2]))
     law = lab.power_law(data, "m")
     fit = lab.loglog_slope([1, 2, 4], values[1])
     assert float(law["loss_slope_high"].sel(model="b")) == fit.slope.high
     assert float(law["loss_line_slope_low"].sel(model="b")) == fit.line.low
     np.testing.assert_allclose(law["loss_fit"].sel(model="b"), fit([1, 2, 4]))
-    with pytest.raises(core.BadArgument, match="mean, median"):
+    with pytest.raises(core.BadArgument, match="mean, median, geometric"):
         lab.over_seeds(data, kind="mode")

@@ -38,6 +38,8 @@ from ._seeds import parse_options as parse_options
 from ._seeds import parse_seeds as parse_seeds
 from ._statistics import Estimate as Estimate
 from ._statistics import SlopeFit as SlopeFit
+from ._statistics import difference_from as difference_from
+from ._statistics import geometric_mean as geometric_mean
 from ._statistics import loglog_slope as loglog_slope
 from ._statistics import mean as mean
 from ._statistics import median as median

@@ -69,5 +69,6 @@ def log_log(ax: Any, x_label: str, y_label: str) -> Any:
     ax.set_yscale("log")
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
-    ax.legend(frameon=False)
+    # Curves stay visible behind the words.
+    ax.legend(framealpha=0.6, edgecolor="none")
     return ax

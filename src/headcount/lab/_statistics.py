@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from ..core import Array, BadArgument, check_fraction, integers, stream
+from ..core import Array, BadArgument, check_choice, check_fraction, integers, stream
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -92,6 +92,45 @@ def median(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Esti
         return Estimate(centre, math.nan, math.nan, n)
     k = fitting[-1]
     return Estimate(centre, float(sample[k - 1]), float(sample[n - k]), n)
+
+
+def geometric_mean(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Estimate:
+    """exp of the mean logarithm, with the exponentials of its t interval; for positive values.
+
+    The average that belongs on a logarithmic axis: its interval never reaches zero, and one
+    extreme seed does not decide it. Unknown when a value is not positive.
+    """
+    sample = _finite(values)
+    if (sample <= 0).any():
+        return Estimate(math.nan, math.nan, math.nan, sample.size)
+    log = mean(np.log(sample), confidence)
+    return Estimate(math.exp(log.value), math.exp(log.low), math.exp(log.high), log.count)
+
+
+def difference_from(
+    values: Float[Array, "seed"],
+    reference: float,
+    standard_error: float,
+    seeds: int,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Mean of `values` minus an independent mean known with a standard error from `seeds` seeds.
+
+    Welch's interval: both errors count, with the degrees of freedom of Satterthwaite.
+    """
+    check_fraction("confidence", confidence)
+    sample = _finite(values)
+    n = sample.size
+    if n < 2 or seeds < 2:
+        return Estimate(mean(sample, confidence).value - reference, math.nan, math.nan, n)
+    own = sample.var(ddof=1) / n
+    other = standard_error**2
+    centre, both = float(sample.mean() - reference), own + other
+    if both == 0:
+        return Estimate(centre, centre, centre, n)
+    freedom = both**2 / (own**2 / (n - 1) + other**2 / (seeds - 1))
+    half = student_quantile(confidence, freedom) * math.sqrt(both)
+    return Estimate(centre, centre - half, centre + half, n)
 
 
 def paired_difference(
@@ -191,7 +230,7 @@ def trend(
     return Estimate(estimate.value, low, high, estimate.count)
 
 
-def student_quantile(confidence: float, degrees: int) -> float:
+def student_quantile(confidence: float, degrees: float) -> float:
     """The t for which a Student variable lies in [-t, t] with probability `confidence`."""
     return float(special.stdtrit(degrees, (1 + confidence) / 2))
 
@@ -205,18 +244,21 @@ def _kendall(x: Float[Array, "point"], y: Float[Array, "point"]) -> float:
     return float(dx @ dy) / untied if untied else 0.0  # a constant has no trend
 
 
+_AVERAGES = {"mean": mean, "median": median, "geometric": geometric_mean}
+
+
 def over_seeds(
     data: xr.DataArray, name: str | None = None, *, dim: str = "seed", kind: str = "mean"
 ) -> xr.Dataset:
-    """`name`, `name_low`, `name_high`: mean (or median) with 95 % interval along `dim`.
+    """`name`, `name_low`, `name_high`: an average with its 95 % interval along `dim`.
 
+    kind: "mean", "median" or "geometric" (the geometric mean).
     The default name is that of the variable with the kind in front, such as mean_loss.
     """
     import xarray as xr
 
-    if kind not in ("mean", "median"):
-        raise BadArgument("kind", kind, "is not a known choice", fix="choose from: mean, median")
-    summarise = mean if kind == "mean" else median
+    check_choice("kind", kind, _AVERAGES)
+    summarise = _AVERAGES[kind]
 
     def triple(values: np.ndarray) -> np.ndarray:
         estimate = summarise(values)

@@ -80,12 +80,13 @@ def trials(
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Means with intervals over seeds; the memory as it is."""
+    """Geometric means of the norms, means of the loss, intervals over seeds; memory as it is."""
     import xarray as xr
 
-    names = [f"max_{norm}" for norm in NORMS] + ["min_validation_loss"]
+    averages = [over_seeds(data[f"max_{norm}"], kind="geometric") for norm in NORMS]
+    averages.append(over_seeds(data["min_validation_loss"]))
     footprint = {f"footprint_{k}": data[f"{k}_bytes"] for k in ("state", "streaming", "gradient")}
-    return xr.merge([*(over_seeds(data[name]) for name in names), xr.Dataset(footprint)])
+    return xr.merge([*averages, xr.Dataset(footprint)])
 
 
 def verdicts(data: xr.Dataset) -> list[Verdict]:
@@ -179,18 +180,18 @@ def _memory(data: xr.Dataset) -> list[Verdict]:
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """The four norms, the validation loss, and the memory."""
     curves = [(model, tokens) for tokens in TOKENS for model in MODELS]
-    panels = {f"max_{norm}": words for norm, words in READINGS.items()}
-    panels["min_validation_loss"] = "minimum validation loss"
+    panels = {f"geometric_max_{norm}": words for norm, words in READINGS.items()}
+    panels["mean_min_validation_loss"] = "minimum validation loss"
     for ax, (name, words) in zip(axes, panels.items(), strict=False):
         for index, (model, tokens) in enumerate(curves):
             chosen = data.sel(model=model, tokens=tokens)
             label = f"{model}, {tokens}"
-            draw_interval(ax, chosen, f"mean_{name}", "L", label=label, index=index)
+            draw_interval(ax, chosen, name, "L", label=label, index=index)
         log_log(ax, "lag L", words)
         tick_at(ax, data["L"].values)
         if ax is not axes[0]:
             ax.get_legend().remove()
-        if name == "min_validation_loss":
+        if name == "mean_min_validation_loss":
             ax.set_yscale("linear")
     last = axes[-1]
     for index, model in enumerate(MODELS):

@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import Figure, Trial, Verdict, draw_interval, inside, log_log, mean, over_seeds, register
+from .. import (
+    Figure,
+    Trial,
+    Verdict,
+    difference_from,
+    draw_interval,
+    inside,
+    log_log,
+    over_seeds,
+    register,
+)
 from ._arda2026_fig1 import approximation_config, linearisation_config, training_config
 from ._arda2026_fig2 import DATA
 from ._arda2026_recurrent import MODELS, recurrent
-from ._arda2026_reference import FAITHFUL, RELEASED, VALIDATION, ReferenceSlope
+from ._arda2026_reference import FAITHFUL, LOSS_GRADIENT, RELEASED, VALIDATION, ReferenceSlope
 from ._arda2026_training import training
 from ._arda2026_widths import approximation, linearisation
 from ._axes import tick_at
@@ -22,10 +32,15 @@ if TYPE_CHECKING:
 
 CODE = {"teacher": "code", "step": "code", "heads": "unpaired", "split": "80"}
 TEXT = {"teacher": "paper", "step": "paper", "heads": "paired", "split": "all"}
-CLOSE, CLOSE_FEW = 1.25, 1.5
-"""Factors within which a level counts as equal; the wider one for references from two seeds."""
+CLOSE = 1.25
+"""The factor within which a level counts as equal."""
 
 RUNS: dict[str, Mapping[str, ReferenceSlope]] = {"released": RELEASED, "text": FAITHFUL}
+RECURRENT = {
+    "min_validation_loss": ("minimum validation loss", VALIDATION),
+    "max_loss_gradient": ("largest loss gradient", LOSS_GRADIENT),
+}
+"""Quantities of the comparison on AR(L), in words, with the released code's values."""
 
 
 def trials(
@@ -83,13 +98,13 @@ def relative_min_loss(data: xr.Dataset) -> xr.DataArray:
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Medians over seeds, and the reference's medians beside them."""
+    """Geometric means over seeds, and the reference's beside them."""
     import xarray as xr
 
     names = ("linearisation_sup", "linearisation_mean", "second_order_sup", "approximation_sup")
-    parts = [over_seeds(data[name], kind="median") for name in names]
-    parts += [over_seeds(relative_min_loss(data), kind="median")]
-    parts += [over_seeds(data["min_validation_loss"])]
+    averaged = [data[name] for name in names] + [relative_min_loss(data)]
+    averaged += [data[name] for name in RECURRENT]
+    parts = [over_seeds(values, kind="geometric") for values in averaged]
     for run, references in RUNS.items():
         for name, reference in references.items():
             dim = "width" if name == "relative_min_loss" else "m"
@@ -99,50 +114,55 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 
 def verdicts(data: xr.Dataset) -> list[Verdict]:
-    """Geometric mean over widths of ours divided by the reference's median, seeds as the sample."""
+    """Geometric mean over widths of ours divided by the reference's, seeds as the sample."""
     found = []
     for run, references in RUNS.items():
         for name, reference in references.items():
             dim = "width" if name == "relative_min_loss" else "m"
             ours = relative_min_loss(data) if dim == "width" else data[name].sel(run=run)
             known = _reference_levels(reference, data[dim].values)
-            logs = np.log(ours.transpose("seed", dim).values / known)
+            logs = np.log(ours.transpose("seed", dim).values / known).mean(axis=1)
             claim = f"{name} has the level of {reference.source}"
-            found.append(_level(claim, logs, CLOSE if reference.seeds > 2 else CLOSE_FEW))
-    for (model, L), level in VALIDATION.items():
-        if L in data["L"].values:
-            losses = data["min_validation_loss"].sel(model=model, L=L).values
-            claim = f"minimum validation loss of the {model} at L = {L}: that of the released code"
-            found.append(_level(claim, np.log(losses[:, None] / level), CLOSE))
+            found.append(_level(claim, logs, 0.0, reference.log_error, reference.seeds))
+    for name, (words, reference_runs) in RECURRENT.items():
+        for (model, L), values in reference_runs.items():
+            if L in data["L"].values:
+                theirs = np.log(values)
+                error = theirs.std(ddof=1) / math.sqrt(len(theirs))
+                logs = np.log(data[name].sel(model=model, L=L).values)
+                claim = f"{words} of the {model} at L = {L}: that of the released code"
+                found.append(_level(claim, logs, theirs.mean(), error, len(theirs)))
     return found
 
 
-def _level(claim: str, logs: Any, factor: float) -> Verdict:
-    bound = math.log(factor)
-    return inside(claim, mean(logs.mean(axis=1)), (-bound, bound), "log ratio")
+def _level(claim: str, logs: Any, reference: float, error: float, seeds: int) -> Verdict:
+    """Equal within a factor CLOSE, given the spread of both sides."""
+    bound = math.log(CLOSE)
+    gap = difference_from(logs, reference, error, seeds)
+    return inside(claim, gap, (-bound, bound), "log ratio")
 
 
 def _reference_levels(reference: ReferenceSlope, widths: Any) -> Any:
-    known = dict(zip(reference.widths, reference.medians, strict=True))
+    known = dict(zip(reference.widths, reference.levels, strict=True))
     return np.array([known[int(m)] for m in widths])
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Ours as lines, the reference as crosses."""
     panels = (
-        ("released", "linearisation_mean", "mean linearisation error, released code"),
-        ("released", "approximation_sup", "approximation error, released code"),
-        ("released", "relative_min_loss", "minimum loss / mean y^2, released code"),
-        ("text", "linearisation_sup", "sup linearisation error, text"),
-        ("text", "second_order_sup", "second-order term, text"),
-        ("text", "approximation_sup", "approximation error, text"),
+        ("released", "linearisation_mean", "mean linearisation error\n(released code)"),
+        ("released", "approximation_sup", "approximation error\n(released code)"),
+        ("released", "relative_min_loss", "minimum loss / mean $y^2$\n(released code)"),
+        ("text", "linearisation_sup", "sup linearisation error\n(text)"),
+        ("text", "second_order_sup", "second-order term\n(text)"),
+        ("text", "approximation_sup", "approximation error\n(text)"),
     )
     for ax, (run, name, words) in zip(axes, panels, strict=True):
         dim = "width" if name == "relative_min_loss" else "m"
         chosen = data if dim == "width" else data.sel(run=run)
-        draw_interval(ax, chosen, f"median_{name}", dim, label="ours, median")
+        draw_interval(ax, chosen, f"geometric_{name}", dim, label="ours")
         values = data[f"{run}_{name}"].values
-        ax.plot(data[dim].values, values, "kx", label="reference, median")
+        ax.plot(data[dim].values, values, "kx", label="reference")
         log_log(ax, "width m", words)
         tick_at(ax, data[dim].values)
 
@@ -153,7 +173,7 @@ _QUICK = {
     "n_linearisation_text": 300, "n_approximation_text": 300,
     "n_training": 2000, "training_widths": [8, 16, 32], "steps": 1000,
     "lags": [4, 16], "n_recurrent": 5000, "recurrent_width": 64, "recurrent_steps": 500,
-    "recurrent_seeds": 4, "record_every": 20,
+    "recurrent_seeds": 4, "record_every": 1,
 }  # fmt: skip
 _SMOKE = {
     "seeds": 3, "widths": [8, 16], "T": 16, "d": 8, "pool": 256,
@@ -161,7 +181,7 @@ _SMOKE = {
     "n_linearisation_text": 100, "n_approximation_text": 100,
     "n_training": 100, "training_widths": [8], "steps": 40,
     "lags": [4], "n_recurrent": 80, "recurrent_width": 8, "recurrent_steps": 30,
-    "recurrent_seeds": 3, "record_every": 10,
+    "recurrent_seeds": 3, "record_every": 1,
 }  # fmt: skip
 
 figure = register(

@@ -68,6 +68,7 @@ def samples_plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     curve = np.sqrt(np.log(n)) * float(data["mean_approximation_sup"].values[0])
     ax.plot(n, curve / math.sqrt(math.log(n[0])), color="0.45", linestyle=":", label="sqrt(ln n)")
     draw_losses(data, ax, "n", {"approximation_sup": "mean"}, "samples n")
+    ax.set_ylabel("approximation error")
 
 
 samples_figure = register(
@@ -138,7 +139,7 @@ def tokens_plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Errors, and the relative loss."""
     draw_losses(data, axes[0], "T", _TOKEN_ERRORS, "tokens T")
     draw_losses(data, axes[1], "T", {"relative_min_loss": "mean"}, "tokens T")
-    axes[1].set_ylabel("smallest loss / mean square of the labels")
+    axes[1].set_ylabel("smallest loss / mean $y^2$")
 
 
 tokens_figure = register(
