@@ -9,13 +9,14 @@ import pytest
 import xarray as xr
 
 from headcount.cli._ntk import ntk_command
+from headcount.cli._problem import ProblemFlags
 from headcount.core import BadArgument
 
-TINY = {"width": 8, "n": 12, "data_option": ["T=3", "d=4", "pool=16", "anchors=3"]}
+TINY = ProblemFlags(width=8, n=12, data_option=["T=3", "d=4", "pool=16", "anchors=3"])
 
 
 def test_spectrum_traces_and_plan_as_json(capsys):
-    assert ntk_command(**TINY, eigenvalues=2, json=True) == 0
+    assert ntk_command(problem=TINY, eigenvalues=2, json=True) == 0
     shown = json.loads(capsys.readouterr().out)
     traces = shown["traces"]
     assert traces["total"] == pytest.approx(traces["c"] + traces["U"] + traces["W"])
@@ -29,7 +30,7 @@ def test_spectrum_traces_and_plan_as_json(capsys):
 def test_kernel_file_is_written_resumed_and_equal(tmp_path, capsys):
     file = tmp_path / "k.nc"
     for _ in range(2):
-        assert ntk_command(**TINY, frozen="W", tile=5, out=file) == 0
+        assert ntk_command(problem=TINY, frozen="W", tile=5, out=file) == 0
         captured = capsys.readouterr()
         assert "peak" in captured.err
         assert "lies in" in captured.out
@@ -39,7 +40,7 @@ def test_kernel_file_is_written_resumed_and_equal(tmp_path, capsys):
 
 
 def test_dry_run_shows_the_plan_and_bad_flags_are_named(capsys):
-    assert ntk_command(**TINY, dry_run=True) == 0
+    assert ntk_command(problem=TINY, dry_run=True) == 0
     assert "available" in capsys.readouterr().out
     with pytest.raises(BadArgument, match="not a block"):
-        ntk_command(**TINY, frozen="V")
+        ntk_command(problem=TINY, frozen="V")

@@ -6,58 +6,27 @@ import json as json_module
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from ._config import read_config
+from ._problem import ProblemFlags
 
 if TYPE_CHECKING:
     from ..kernels import MemoryPlan
 
 Flag = Annotated[bool, Parameter(negative=())]
-Repeated = Annotated[list[str] | None, Parameter(negative=())]
-
-_PROBLEM = frozenset(
-    [
-        "model",
-        "width",
-        "activation",
-        "query",
-        "readout",
-        "scaling",
-        "pooling",
-        "residual",
-        "init",
-        "gamma",
-        "n_init",
-        "data",
-        "n",
-        "data_option",
-    ]
-)
-"""The flags that `headcount train` has too, and that say which kernel is meant."""
+_NOTHING = ProblemFlags()
 
 
 def ntk_command(
     config: Path | None = None,
     /,
     *,
-    model: str | None = None,
-    width: int | None = None,
-    activation: str | None = None,
-    query: str | None = None,
-    readout: str | None = None,
-    scaling: str | None = None,
-    pooling: str | None = None,
-    residual: bool | None = None,
-    init: str | None = None,
-    gamma: float | None = None,
-    n_init: int | None = None,
-    data: str | None = None,
-    n: int | None = None,
-    data_option: Repeated = None,
+    problem: ProblemFlags = _NOTHING,
     seed: int = 0,
     frozen: str = "",
     dtype: str = "float64",
@@ -77,34 +46,6 @@ def ntk_command(
     ----------
     config
         TOML file, as for `headcount train`.
-    model
-        See `headcount list`; default arda2026.
-    width
-        Heads m or H, or hidden features d_m.
-    activation
-        Of arda2026 and indrnn.
-    query
-        Of arda2026: last, or seeded:K.
-    readout
-        Of deora2024: full, pooling or last.
-    scaling
-        Softmax scale of wu2023: realistic (d_m^-1/2) or ntk (d_m^-1).
-    pooling
-        Of wu2023: mean or sum.
-    residual
-        The residual variant of wu2023.
-    init
-        Initialisation; default: the paper's own.
-    gamma
-        |w| of the IndRNN at the start.
-    n_init
-        Fresh samples of the two-phase initialisation.
-    data
-        Data model; default transport-teacher.
-    n
-        Samples.
-    data_option
-        An option of the data model, as name=value; may be repeated.
     seed
         Of data and initialisation.
     frozen
@@ -122,8 +63,7 @@ def ntk_command(
     dry_run
         Show the memory plan and stop.
     """
-    given = {name: value for name, value in locals().items() if name in _PROBLEM}
-    given |= {"seeds": str(seed), "optimiser": "gd"}
+    given = asdict(problem) | {"seeds": str(seed), "optimiser": "gd"}
     import numpy as np
 
     from ..kernels import ntk, ntk_to_file, plan_ntk

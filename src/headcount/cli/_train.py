@@ -5,39 +5,28 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from ._config import read_config
+from ._problem import ProblemFlags
 
 if TYPE_CHECKING:
     from ..training import Run, TrainConfig
 
 Flag = Annotated[bool, Parameter(negative=())]
-Repeated = Annotated[list[str] | None, Parameter(negative=())]
+_NOTHING = ProblemFlags()
 
 
 def train_command(
     config: Path | None = None,
     /,
     *,
-    model: str | None = None,
-    width: int | None = None,
-    activation: str | None = None,
-    query: str | None = None,
-    readout: str | None = None,
-    scaling: str | None = None,
-    pooling: str | None = None,
-    residual: bool | None = None,
-    init: str | None = None,
-    gamma: float | None = None,
-    n_init: int | None = None,
-    data: str | None = None,
-    n: int | None = None,
+    problem: ProblemFlags = _NOTHING,
     n_val: int | None = None,
-    data_option: Repeated = None,
     optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
@@ -60,36 +49,8 @@ def train_command(
     ----------
     config
         TOML file whose keys are these flags, with _ for - and [data_options] as a table.
-    model
-        See `headcount list`; default arda2026.
-    width
-        Heads m or H, or hidden features d_m.
-    activation
-        Of arda2026 and indrnn.
-    query
-        Of arda2026: last, or seeded:K.
-    readout
-        Of deora2024: full, pooling or last.
-    scaling
-        Softmax scale of wu2023: realistic (d_m^-1/2) or ntk (d_m^-1).
-    pooling
-        Of wu2023: mean or sum.
-    residual
-        The residual variant of wu2023.
-    init
-        Initialisation; default: the paper's own.
-    gamma
-        |w| of the IndRNN at the start.
-    n_init
-        Fresh samples of the two-phase initialisation.
-    data
-        Data model; default transport-teacher.
-    n
-        Training samples.
     n_val
         Validation samples.
-    data_option
-        An option of the data model, as name=value; may be repeated.
     optimiser
         gd, projgd, projsgd, sgd, momentum or adam.
     eta
@@ -121,7 +82,8 @@ def train_command(
     dry_run
         Show the configuration and stop.
     """
-    given = {k: v for k, v in locals().items() if k not in ("config", "out", "json", "dry_run")}
+    own = ("config", "problem", "out", "json", "dry_run")
+    given = {k: v for k, v in locals().items() if k not in ("own", *own)} | asdict(problem)
     from ..training import run_config
 
     chosen = read_config(config, given)
