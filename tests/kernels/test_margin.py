@@ -16,8 +16,10 @@ from headcount.kernels import (
     direction_margins,
     kernel_margin,
     linear_margin,
+    margin_path,
     normalised_margin,
     ntk_margin,
+    tangent_kernel,
 )
 from headcount.models import LinearModel, LinearParams, MultiHeadAttention, MultiHeadParams
 
@@ -139,6 +141,33 @@ def test_planted_direction_of_deora2024_has_its_exact_margin() -> None:
     assert best.lower > gamma_star
     achieved = direction_margins(model, params, best.direction(model, params, x), x, y)
     np.testing.assert_allclose(np.min(achieved), best.gamma, rtol=1e-9)
+
+
+def test_margin_along_a_run() -> None:
+    """What the recorder stored gives the margin at every recorded step."""
+    from headcount.training import LOGISTIC, gd, train
+
+    model = MultiHeadAttention(3, 4, 2)
+    x = normal(stream(0, "x"), (6, 3, 4))
+    y = np.where(x[:, 0, 0] > 0, 1.0, -1.0)
+    start = MultiHeadParams(normal(stream(1, "U"), (2, 3, 4)), normal(stream(1, "W"), (2, 4, 4)))
+    settings = {"rule": gd(1.0), "steps": 4, "loss": LOGISTIC, "record_every": 4}
+    run = train(model, start, x, y, record=[tangent_kernel], dtype="float64", **settings)
+    path = margin_path(run.records["tangent_kernel"][0], y)
+    final = jax.tree.map(lambda leaf: leaf[0], run.params)
+    expected = [ntk_margin(model, params, x, y).gamma for params in (start, final)]
+    assert abs(expected[0] - expected[1]) > 1e-3 * expected[0] > 0
+    np.testing.assert_allclose([margin.gamma for margin in path], expected, rtol=1e-9)
+    with pytest.raises(BadArgument, match="kernels"):
+        margin_path(run.records["tangent_kernel"][0], y[:5])
+
+
+def test_a_float32_kernel_has_a_wider_bracket() -> None:
+    features, y = separable(12, 3)
+    K = features @ features.T
+    wide, narrow = (kernel_margin(K.astype(t), y) for t in (np.float32, np.float64))
+    assert wide.lower < narrow.lower <= narrow.upper < wide.upper
+    assert wide.lower < narrow.gamma < wide.upper
 
 
 def test_normalised_margin() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 from training_problems import linear
 
-from headcount.training import AttentionMass, HeadBalls, Run, projgd, stack_seeds, train
+from headcount.training import AttentionMass, HeadBalls, Run, gd, projgd, stack_seeds, train
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,33 @@ def test_a_run_without_recorders_saves_too(tmp_path: Path) -> None:
     with xr.open_dataset(plain.save(tmp_path / "plain.nc"), engine="h5netcdf") as read:
         assert read["loss_trace"].shape == (1, 2)
         assert read.sizes["recorded_step"] == 0
+
+
+def test_nested_parameters_of_a_function_are_recorded_and_saved(tmp_path: Path) -> None:
+    """The same function with flat and with nested parameters: the same numbers, longer names."""
+    x = np.linspace(-1, 1, 24).reshape(4, 3, 2)
+    y = x[:, 0, 0]
+    first, second, bias = np.ones((2, 3)), np.full(3, 0.5), np.array(0.1)
+
+    def flat(params, sample):
+        return jnp.tanh(sample.mean(axis=0) @ params["A"]) @ params["b"] + params["c"]
+
+    def nested(params, sample):
+        hidden, (b, c) = params["layer"]["A"], params["out"]
+        return flat({"A": hidden, "b": b, "c": c}, sample)
+
+    settings = {"rule": gd(0.3), "steps": 3, "record": ["jacobian", "gradient"], "dtype": "float64"}
+    plain = train(flat, {"A": first, "b": second, "c": bias}, x, y, **settings)
+    deep = train(nested, {"layer": {"A": first}, "out": (second, bias)}, x, y, **settings)
+    deep.save(tmp_path / "run.nc")
+    with xr.open_dataset(tmp_path / "run.nc", engine="h5netcdf") as data:
+        np.testing.assert_array_equal(data["final_layer_A"], plain.params["A"])
+        np.testing.assert_array_equal(data["final_out_1"], plain.params["c"])
+    for name in ("jacobian_of_mean", "jacobian_mean", "jacobian_max", "gradient"):
+        np.testing.assert_array_equal(deep.records[f"{name}_layer"], plain.records[f"{name}_A"])
+    for name in ("jacobian_of_mean", "gradient"):
+        parts = [plain.records[f"{name}_{block}"] for block in "bc"]
+        np.testing.assert_allclose(deep.records[f"{name}_out"], np.hypot(*parts), rtol=1e-14)
 
 
 def test_attention_masks_are_compared_by_identity() -> None:

@@ -61,6 +61,16 @@ def blocks(params: Params) -> dict[str, Any]:
     return {"params": params}
 
 
+def named_leaves(params: Params) -> dict[str, Array]:
+    """Every array of `params`, under its block's name and, where blocks are nested, its path."""
+    found = {}
+    for block, subtree in blocks(params).items():
+        for path, leaf in jax.tree_util.tree_flatten_with_path(subtree)[0]:
+            inner_path = jax.tree_util.keystr(path, simple=True, separator="_")
+            found[f"{block}_{inner_path}" if path else block] = leaf
+    return found
+
+
 def with_blocks(params: Params, changed: dict[str, Any]) -> Params:
     """`params` with the named top-level blocks replaced."""
     if hasattr(params, "_replace"):

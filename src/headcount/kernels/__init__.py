@@ -12,6 +12,7 @@ from ._drift import drift as drift
 from ._drift import drift_from as drift_from
 from ._drift import kernel_distance as kernel_distance
 from ._drift import relative_change as relative_change
+from ._drift import tangent_kernel as tangent_kernel
 from ._drift import weight_movement as weight_movement
 from ._dynamics import KernelTrajectory as KernelTrajectory
 from ._dynamics import TrajectoryGap as TrajectoryGap
@@ -41,6 +42,7 @@ from ._margin import Margin as Margin
 from ._margin import direction_margins as direction_margins
 from ._margin import kernel_margin as kernel_margin
 from ._margin import linear_margin as linear_margin
+from ._margin import margin_path as margin_path
 from ._margin import normalised_margin as normalised_margin
 from ._margin import ntk_margin as ntk_margin
 from ._ntk import EmpiricalNTK as EmpiricalNTK

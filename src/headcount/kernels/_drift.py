@@ -106,6 +106,14 @@ def drift_from(
     return record
 
 
+def tangent_kernel(now: Any) -> Record:
+    """A training recorder: the kernel on the training samples, (n, n), for `margin_path` and co.
+
+    In the precision of the run: margins and eigenvalues to be quoted want dtype="float64".
+    """
+    return {"tangent_kernel": sum(traced_ntk(now.model, now.params, now.x).values())}
+
+
 def _state(model: Any, params: Any, x: Any, frozen: Sequence[str]) -> Any:
     blocks = traced_ntk(model, params, x, frozen=frozen)
     return {"total": sum(blocks.values()), **blocks}

@@ -42,7 +42,7 @@ class Margin:
 
     `primal` is the margin of the direction found, `dual` norm times the length of the shortest
     convex combination of the y_i phi_i; the true value lies between them. `lower` and `upper`
-    widen that bracket by the rounding of the kernel matrix. The direction is
+    widen that bracket by the rounding of the kernel matrix, in its own precision. The direction is
     theta = sum_i coefficients_i phi_i; `support` are the samples with a positive weight.
     `status` is "separable" if lower > 0, "not separable" if the shortest combination is zero up to
     rounding (then gamma is 0 and upper bounds what rounding could hide), else "undecided".
@@ -120,7 +120,7 @@ def kernel_margin(
     square = float(weights @ products)
     # n entries of K, each rounded, are summed with weights of sum one; the weights themselves were
     # found from eigenvalues that are known up to n eps times the largest.
-    eps = np.finfo(np.float64).eps
+    eps = np.finfo(np.float32 if np.asarray(kernel).dtype == np.float32 else np.float64).eps
     spread = float(weights @ weights) * float(np.linalg.norm(K, 2))
     rounding = n * eps * (4 * size + spread)
     if square <= rounding:
@@ -193,10 +193,18 @@ def ntk_margin(
     *,
     norm: float = NTK_NORM,
 ) -> Margin:
-    """`kernel_margin` of the tangent features at `params`; call it along a run for gamma's path."""
+    """`kernel_margin` of the tangent features at `params`; `margin_path` follows it along a run."""
     check_samples(x, y)
     check_signs(y)
     return kernel_margin(ntk(model, params, x, blocks="total").total, y, norm=norm)
+
+
+def margin_path(
+    kernels: Float[Array, "records n n"], y: Float[Array, "n"], *, norm: float = NTK_NORM
+) -> list[Margin]:
+    """gamma along a training run: the margin of every kernel that `tangent_kernel` recorded."""
+    check_shape("kernels", kernels, (None, len(y), len(y)))
+    return [kernel_margin(kernel, y, norm=norm) for kernel in kernels]
 
 
 def linear_margin(x: Float[Array, "n T d"], y: Float[Array, "n"], *, norm: float = 1.0) -> Margin:

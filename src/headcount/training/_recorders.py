@@ -134,7 +134,7 @@ def jacobian_norms(now: Snapshot) -> dict[str, Array]:
 
     def summed(samples: Samples) -> dict[str, Array]:
         fresh = (samples.weight > 0).astype(samples.x.dtype)
-        return {b: jnp.tensordot(fresh, g, axes=1) for b, g in jacobian(samples).items()}
+        return jax.tree.map(lambda g: jnp.tensordot(fresh, g, axes=1), jacobian(samples))
 
     def norms(samples: Samples) -> dict[str, Array]:
         return {b: _sample_norms(g) for b, g in jacobian(samples).items()}
@@ -142,14 +142,16 @@ def jacobian_norms(now: Snapshot) -> dict[str, Array]:
     sums, each = sum_over_chunks(summed, chunks), map_over_chunks(norms, chunks)
     result = {}
     for b in sums:
-        result[f"jacobian_of_mean_{b}"] = jnp.linalg.norm(jnp.ravel(sums[b])) / n
+        result[f"jacobian_of_mean_{b}"] = norm(sums[b]) / n
         result[f"jacobian_mean_{b}"] = jnp.mean(each[b])
         result[f"jacobian_max_{b}"] = jnp.max(each[b])
     return result
 
 
-def _sample_norms(g: Float[Array, "b ..."]) -> Float[Array, "b"]:
-    return jnp.sqrt(jnp.sum(g.reshape(g.shape[0], -1) ** 2, axis=1))
+def _sample_norms(gradients: Any) -> Float[Array, "b"]:
+    """The norm over all leaves, for every sample."""
+    squares = [jnp.sum(g.reshape(g.shape[0], -1) ** 2, axis=1) for g in jax.tree.leaves(gradients)]
+    return jnp.sqrt(jnp.sum(jnp.stack(squares), axis=0))
 
 
 @_register("margin")

@@ -12,7 +12,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from ..core import Array
-from ..core._tree import blocks
+from ..core._tree import named_leaves
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Run:
             extra = tuple(f"{name}_axis{k}" for k in range(values.ndim - 2))
             variables[name] = (("seed", "recorded_step", *extra), values)
         for label, tree in self._parameter_sets().items():
-            for block, leaf in blocks(tree).items():
+            for block, leaf in named_leaves(tree).items():
                 axes = tuple(f"{block}_axis{k}" for k in range(leaf.ndim - 1))
                 variables[f"{label}_{block}"] = (("seed", *axes), leaf)
         coordinates = {"seed": list(self.seeds), "recorded_step": self.recorded_steps}
