@@ -53,7 +53,7 @@ def train(
     loss: str | Loss = MEAN_SQUARED,
     seeds: Sequence[int] | None = None,
     validation: tuple[Array, Array] | None = None,
-    record: str | Sequence[str | Recorder] = (),
+    record: str | Recorder | Sequence[str | Recorder] = (),
     record_every: int | None = None,
     keep: str | Sequence[str] = (),
     dtype: str = "float32",
@@ -90,7 +90,8 @@ def train(
 
 
 def _listed(names: Any) -> tuple[Any, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+    """One name or function, or several."""
+    return (names,) if isinstance(names, str) or callable(names) else tuple(names)
 
 
 def _validation(x: Any, y: Any) -> tuple[Array, Array]:
