@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 from training_problems import linear
 
+from headcount.core import BadArgument
 from headcount.training import AttentionMass, HeadBalls, Run, gd, projgd, stack_seeds, train
 
 
@@ -47,6 +48,19 @@ def test_data_set_has_named_dimensions(run: Run) -> None:
     assert described.items() <= data.attrs.items()
     assert "HeadBalls" in data.attrs["projection"]
     assert data.attrs["seconds"] > 0
+
+
+def test_parameters_of_one_seed(run: Run) -> None:
+    np.testing.assert_array_equal(run.parameters(seed=8).U, run.params.U[1])
+    np.testing.assert_array_equal(run.parameters("average", 3).U, run.average.U[0])
+    for wrong in (None, 0):
+        with pytest.raises(BadArgument, match=r"seed = .*the run has \(3, 8\)"):
+            run.parameters("start", wrong)
+    with pytest.raises(BadArgument, match="final, average"):
+        run.parameters("best", 3)
+    model, start, x, y = linear()
+    alone = train(model, start, x, y, rule=gd(0.1), steps=1)
+    np.testing.assert_array_equal(alone.parameters().U, alone.params.U[0])
 
 
 def test_file_holds_the_data_set(run: Run, tmp_path: Path) -> None:

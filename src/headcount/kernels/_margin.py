@@ -120,7 +120,8 @@ def kernel_margin(
     square = float(weights @ products)
     # n entries of K, each rounded, are summed with weights of sum one; the weights themselves were
     # found from eigenvalues that are known up to n eps times the largest.
-    eps = np.finfo(np.float32 if np.asarray(kernel).dtype == np.float32 else np.float64).eps
+    stored_in = np.float32 if np.asarray(kernel).dtype == np.float32 else np.float64
+    eps = float(np.finfo(stored_in).eps)
     spread = float(weights @ weights) * float(np.linalg.norm(K, 2))
     rounding = n * eps * (4 * size + spread)
     if square <= rounding:

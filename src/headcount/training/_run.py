@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from ..core import Array
+from ..core import Array, BadArgument, check_choice
 from ..core._tree import named_leaves
 
 
@@ -49,6 +50,19 @@ class Run:
         return tuple(
             "completed" if step < 0 else f"diverged at step {step}" for step in self.diverged_at
         )
+
+    def parameters(self, which: str = "final", seed: int | None = None) -> Any:
+        """The parameters of one seed: "final", "start", or what `keep` asked for.
+
+        The seed may be left out when the run has only one.
+        """
+        sets = self._parameter_sets()
+        check_choice("which", which, sets)
+        known = self.seeds if seed is not None or len(self.seeds) > 1 else (None,)
+        if seed not in known:
+            raise BadArgument("seed", seed, f"the run has {self.seeds}", fix="name one of them")
+        index = known.index(seed)
+        return jax.tree.map(lambda leaf: leaf[index], sets[which])
 
     def to_xarray(self) -> xr.Dataset:
         """The run as a data set with named dimensions."""
