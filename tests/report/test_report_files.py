@@ -127,8 +127,9 @@ def test_displays_tell_counts_and_problems(tmp_path: Path, monkeypatch, terminal
     assert "12/12 trials" in text
 
 
-def test_the_live_display_shows_running_trials(folder: Path) -> None:
-    """Overall and per-trial bars, time left, current values."""
+@pytest.mark.parametrize("terminal", [True, False])
+def test_displays_show_running_trials(folder: Path, terminal: bool) -> None:
+    """Overall and per-trial progress, time left, current values."""
     plan = lab.make_plan(toy_figure.figure, "smoke")
     store = lab.Store(folder)
     trial = plan.trials[0]
@@ -137,10 +138,11 @@ def test_the_live_display_shows_running_trials(folder: Path) -> None:
                     "values": {"loss": "0.125"}})
     )  # fmt: skip
     sweep = lab.Sweep(planned=12, cached=3, work_total=10.0, in_flight=[trial], store=store)
-    console = Console(file=io.StringIO(), force_terminal=True, width=120)
-    reporter = report.LiveReporter(console)
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
+    reporter = report.make_reporter(console)
     reporter.begin(sweep)
-    console.print(reporter._render())
+    if isinstance(reporter, report.LiveReporter):
+        console.print(reporter._render())
     reporter.end(sweep)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     for part in ("3/12 trials", "left", "m=8 seed=0", "loss 0.125"):

@@ -89,7 +89,10 @@ class LineReporter:
         line = f"{done}/{sweep.planned} trials, {fraction:.0%} of the work"
         if fraction < 1 and not sweep.interrupted:
             line += f", {self._left(fraction)} left"
-        running = [f"{trial.label} {_share(note):.0%}" for trial, note in sweep.running()]
+        running = [
+            f"{trial.label} {_share(note):.0%} {_values(note, ' ')}".rstrip()
+            for trial, note in sweep.running()
+        ]
         self._print(line + (f" ({'; '.join(running)})" if running else ""))
 
     def _print(self, text: str) -> None:
@@ -143,10 +146,14 @@ class LiveReporter:
         table = Table.grid(padding=(0, 2))
         table.add_row(Text("all"), ProgressBar(total=1.0, completed=fraction, width=30), Text(""))
         for trial, note in sweep.running():
-            values = "  ".join(f"{k} {float(v):.4g}" for k, v in note["values"].items())
             bar = ProgressBar(total=1.0, completed=_share(note), width=30)
-            table.add_row(Text(trial.label), bar, Text(values))
+            table.add_row(Text(trial.label), bar, Text(_values(note, "  ")))
         return Group(head, table)
+
+
+def _values(note: dict[str, Any], separator: str) -> str:
+    """What the trial says of itself, such as its current loss."""
+    return separator.join(f"{name} {float(value):.4g}" for name, value in note["values"].items())
 
 
 def _share(note: dict[str, Any]) -> float:
