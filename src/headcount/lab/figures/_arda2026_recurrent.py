@@ -23,7 +23,6 @@ MODELS = ("Transformer", "IndRNN")
 NORMS = ("jacobian_of_mean", "mean_jacobian", "largest_jacobian", "loss_gradient")
 """Four readings of "the Jacobian norm" of the recurrent or attention weights (ledger 1.10)."""
 
-_BLOCKS = {"Transformer": "W", "IndRNN": "w"}
 _BATCH_TOKENS = 4096
 
 
@@ -44,7 +43,6 @@ def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any
         split=config["split"],
     )
     data, validation = law.sample_split(config["n"], config["n_val"], config["seed"])
-    block = _BLOCKS[config["model"]]
     model: Any
     if config["model"] == "Transformer":
         model = PooledAttention(law.d, config["m"])
@@ -60,7 +58,7 @@ def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any
         rule=gd(config["eta"]),
         steps=config["steps"],
         validation=(validation.x, validation.y),
-        record=("validation", "gradient", jacobian_norms),
+        record=("validation", block_norms),
         record_every=config["record_every"],
         dtype=config["dtype"],
         checkpoint=TrainingCheckpoint(context),
@@ -68,8 +66,7 @@ def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any
     )
     if run.diverged_at[0] >= 0:
         context.diverged(run.outcomes[0])
-    traces = {name: run.records[name][0] for name in (*NORMS[:3], "validation_loss")}
-    traces["loss_gradient"] = run.records[f"gradient_{block}"][0]
+    traces = {name: run.records[name][0] for name in (*NORMS, "validation_loss")}
     return {
         **{f"max_{name}": np.max(traces[name]) for name in NORMS},
         **{f"first_{name}": traces[name][0] for name in NORMS},
@@ -81,47 +78,48 @@ def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any
     }
 
 
-def jacobian_norms(now: Any) -> dict[str, Array]:
-    """Norms of grad_W f (Transformer) or grad_w f (IndRNN): of the mean, mean and maximum.
+def block_norms(now: Any) -> dict[str, Array]:
+    """Norms of grad_W (Transformer) or grad_w (IndRNN), of the outputs and of the loss.
 
-    The block alone and in closed form, for a fraction of the cost of the recorder "jacobian", whose
-    numbers for that block these are.
+    The block alone and in closed form, for a fraction of the cost of the recorders "jacobian" and
+    "gradient", whose numbers for that block these are; grad L = sum_j r_j grad f(X_j) with
+    r_j = dL/df_j.
     """
     n, T, _ = now.x.shape
     one = transformer_block if isinstance(now.model, PooledAttention) else indrnn_block
-
-    def one_input(X: Float[Array, "T d"]) -> tuple[Array, Array]:
-        left, q = one(now.model, now.params, X)
-        return left, q
-
     batch = max(1, min(n, _BATCH_TOKENS // T))
-    left, q = jax.lax.map(one_input, now.x, batch_size=batch)
+    f, left, q = jax.lax.map(lambda X: one(now.model, now.params, X), now.x, batch_size=batch)
+    r = now.loss.weight(n) * now.loss.slope(f, now.y)
     lengths = jnp.sqrt(jnp.sum(left**2, axis=(1, 2)) * jnp.sum(q**2, axis=1))
     return {
-        "jacobian_of_mean": jnp.linalg.norm(jnp.einsum("nmi,nj->mij", left, q) / n),
+        "jacobian_of_mean": jnp.linalg.norm(jnp.einsum("nmi,nj->mij", left, q / n)),
         "mean_jacobian": jnp.mean(lengths),
         "largest_jacobian": jnp.max(lengths),
+        "loss_gradient": jnp.linalg.norm(jnp.einsum("nmi,nj->mij", left, r[:, None] * q)),
     }
 
 
 def transformer_block(
     model: PooledAttention, params: PooledAttentionParams, X: Float[Array, "T d"]
-) -> tuple[Float[Array, "m d"], Float[Array, "d"]]:
-    """grad_{W_i} f = left_i q^T with left_i = m^{-1/2} c_i sigma'(U_i.a_i) M_i U_i, and q."""
+) -> tuple[Float[Array, ""], Float[Array, "m d"], Float[Array, "d"]]:
+    """f, left and q: grad_{W_i} f = left_i q^T, left_i = m^{-1/2} c_i sigma'(U_i.a_i) M_i U_i."""
     q = model.query(X)
 
-    def head(c: Array, U: Array, W: Array) -> Float[Array, "d"]:
+    def head(c: Array, U: Array, W: Array) -> tuple[Float[Array, ""], Float[Array, "d"]]:
         alpha = pooled_attention(X, W, q)
-        slope = model.activation.derivative(U @ (alpha @ X))
-        return c * slope * softmax_covariance_times(X, alpha, U) / math.sqrt(model.m)
+        s = U @ (alpha @ X)
+        pushed = softmax_covariance_times(X, alpha, U)
+        return c * model.activation(s), c * model.activation.derivative(s) * pushed
 
-    return jax.vmap(head)(*params), q
+    values, left = jax.vmap(head)(*params)
+    root = math.sqrt(model.m)
+    return jnp.sum(values) / root, left / root, q
 
 
 def indrnn_block(
     model: IndRNN, params: IndRNNParams, X: Float[Array, "T d"]
-) -> tuple[Float[Array, "m 1"], Float[Array, "1"]]:
-    """grad_w f = m^{-1/2} c o D_T, D_t = sigma'(pre_t) o (h_{t-1} + w o D_{t-1}), forward in t."""
+) -> tuple[Float[Array, ""], Float[Array, "m 1"], Float[Array, "1"]]:
+    """f, and grad_w f = m^{-1/2} c o D_T with D_t = sigma'(pre_t) o (h_{t-1} + w o D_{t-1})."""
 
     def step(carry: tuple[Array, Array], drive: Array) -> tuple[tuple[Array, Array], None]:
         h, D = carry
@@ -130,8 +128,9 @@ def indrnn_block(
         return (model.activation(pre), slope * (h + params.w * D)), None
 
     zero = jnp.zeros_like(params.w)
-    (_, D), _ = jax.lax.scan(step, (zero, zero), X @ params.U.T)
-    return (params.c * D / math.sqrt(model.m))[:, None], jnp.ones((1,), X.dtype)
+    (h, D), _ = jax.lax.scan(step, (zero, zero), X @ params.U.T)
+    root = math.sqrt(model.m)
+    return params.c @ h / root, (params.c * D / root)[:, None], jnp.ones((1,), X.dtype)
 
 
 def measure_memory(config: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -191,7 +190,7 @@ def _recurrent_cost(config: dict[str, Any]) -> tuple[float, float]:
 
 recurrent = Measurement(
     name="arda2026-recurrent",
-    version=1,
+    version=2,
     function=measure_recurrent,
     outputs={
         **{f"max_{name}": () for name in NORMS},
