@@ -46,11 +46,13 @@ def _flat(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def _rows(title: str, rows: list[dict[str, Any]]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for column in rows[0]:
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(*(_text(row.get(column)) for column in rows[0]))
+    """One line per quantity and one column per row: names are long, rows are few."""
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column("quantity")
+    for _ in rows:
+        table.add_column(justify="right")
+    for quantity in rows[0]:
+        table.add_row(quantity, *(_text(row.get(quantity)) for row in rows))
     return table
 
 
