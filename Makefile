@@ -3,6 +3,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# Most of a test is compilation. What tests of mathematics say does not depend on how hard XLA
+# optimises, so they compile with little effort (a third less time). tests/training, which also
+# compares bits between programs, uses what users get.
+COMPILE_FAST := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 \
+	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
+	--xla_cpu_use_fusion_emitters=false
 
 .PHONY: help setup demo test check bench format clean
 
@@ -32,7 +40,8 @@ check: $(STAMP)
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST) tests/training
+	XLA_FLAGS="$(COMPILE_FAST)" $(PYTEST) --ignore=tests/training
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -47,6 +48,18 @@ def interleaved(
             function()
             best[name] = min(best[name], time.process_time() - began)
     return best
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held.
+
+    From Linux's own account of the process: ru_maxrss starts at the size of whoever started it.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def slope(sizes: Sequence[float], times: Sequence[float]) -> float:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import resource
 from typing import Any
 
-from benchmarks._timing import in_new_process, interleaved, slope
+from benchmarks._timing import in_new_process, interleaved, peak_bytes, slope
 from benchmarks.arda2026_step import step_function
 
 BASE = {"n": 2000, "m": 64, "T": 16}
@@ -39,15 +38,15 @@ def peak_memory(n: int, T: int, m: int, steps: int = 2) -> dict[str, Any]:
     for sample in x:
         sample[:] = rng.uniform(-0.5, 0.5, size=sample.shape)
     y = rng.normal(size=n)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_bytes()
     run = train(model, paired(model, 0), x, y, rule=projgd(0.1, omega(1, 1, 1)), steps=steps)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    after = peak_bytes()
     return {
         "n": n,
         "T": T,
         "m": m,
         "data_float32_mb": x.size * 4 / 1e6,
-        "train_mb": (after - before) * 1024 / 1e6,
+        "train_mb": (after - before) / 1e6,
         "finite": bool(np.all(np.isfinite(run.loss))),
     }
 
