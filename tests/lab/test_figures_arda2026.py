@@ -299,11 +299,13 @@ def _recurrent_config(model: str, **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("n", "m"), [(12, 4), (700, 64)], ids=["one chunk", "several"])
 @pytest.mark.parametrize("name", _arda2026_recurrent.MODELS)
-def test_recurrent_norms_are_those_of_the_general_recorder(name: str) -> None:
-    got = _arda2026_recurrent.measure_recurrent(_recurrent_config(name), lab.PlainContext())
-    data, validation = ARWindows(L=2, normalise_tokens=False).sample_split(12, 6, 1)
-    model: Any = PooledAttention(17, 4) if name == "Transformer" else IndRNN(17, 4)
+def test_recurrent_norms_are_those_of_the_general_recorder(name: str, n: int, m: int) -> None:
+    config = _recurrent_config(name, n=n, m=m)
+    got = _arda2026_recurrent.measure_recurrent(config, lab.PlainContext())
+    data, validation = ARWindows(L=2, normalise_tokens=False).sample_split(n, 6, 1)
+    model: Any = PooledAttention(17, m) if name == "Transformer" else IndRNN(17, m)
     start: Any = paired(model, 1) if name == "Transformer" else paired_indrnn(model, 1, gamma=1.5)
     run = train(
         model, start, *data, rule=gd(0.1), steps=4, record=("jacobian", "gradient", "validation"),

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array, pooled_attention, softmax_covariance_times
+from ...core import Array
 from ...models import IndRNN, IndRNNParams, PooledAttention, PooledAttentionParams
 from .. import Context, Measurement
 from ._arda2026_problem import TrainingCheckpoint
@@ -22,8 +22,6 @@ from ._arda2026_training import step_seconds
 MODELS = ("Transformer", "IndRNN")
 NORMS = ("jacobian_of_mean", "mean_jacobian", "largest_jacobian", "loss_gradient")
 """Four readings of "the Jacobian norm" of the recurrent or attention weights (ledger 1.10)."""
-
-_BATCH_TOKENS = 4096
 
 
 def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -85,40 +83,52 @@ def block_norms(now: Any) -> dict[str, Array]:
     "gradient", whose numbers for that block these are; grad L = sum_j r_j grad f(X_j) with
     r_j = dL/df_j.
     """
-    n, T, _ = now.x.shape
     one = transformer_block if isinstance(now.model, PooledAttention) else indrnn_block
-    batch = max(1, min(n, _BATCH_TOKENS // T))
-    f, left, q = jax.lax.map(lambda X: one(now.model, now.params, X), now.x, batch_size=batch)
-    r = now.loss.weight(n) * now.loss.slope(f, now.y)
-    lengths = jnp.sqrt(jnp.sum(left**2, axis=(1, 2)) * jnp.sum(q**2, axis=1))
+    n, chunks = now.x.shape[0], now.chunks()
+
+    def part(i: Array) -> tuple[tuple[Array, Array], Array]:
+        """Sums over one chunk of grad f and of r grad f, and the lengths of its grad f."""
+        x, y, weight = chunks[i]
+        f, left, q = jax.vmap(lambda X: one(now.model, now.params, X))(x)
+        flat = left.reshape(len(x), -1)
+        real = (weight > 0).astype(x.dtype)  # the last chunk is padded
+        r = weight * now.loss.slope(f, y)
+        lengths = real * jnp.sqrt(jnp.sum(flat**2, axis=1) * jnp.sum(q**2, axis=1))
+        return ((real[:, None] * q).T @ flat, (r[:, None] * q).T @ flat), lengths
+
+    def add(sums: tuple[Array, Array], i: Array) -> tuple[tuple[Array, Array], Array]:
+        more, lengths = part(i)
+        return jax.tree.map(jnp.add, sums, more), lengths
+
+    first, first_lengths = part(jnp.asarray(0))
+    (outputs, loss), lengths = jax.lax.scan(add, first, jnp.arange(1, chunks.count))
     return {
-        "jacobian_of_mean": jnp.linalg.norm(jnp.einsum("nmi,nj->mij", left, q / n)),
-        "mean_jacobian": jnp.mean(lengths),
-        "largest_jacobian": jnp.max(lengths),
-        "loss_gradient": jnp.linalg.norm(jnp.einsum("nmi,nj->mij", left, r[:, None] * q)),
+        "jacobian_of_mean": jnp.linalg.norm(outputs) / n,
+        "mean_jacobian": (jnp.sum(first_lengths) + jnp.sum(lengths)) / n,
+        "largest_jacobian": jnp.maximum(jnp.max(first_lengths), jnp.max(lengths, initial=0.0)),
+        "loss_gradient": jnp.linalg.norm(loss),
     }
 
 
 def transformer_block(
     model: PooledAttention, params: PooledAttentionParams, X: Float[Array, "T d"]
-) -> tuple[Float[Array, ""], Float[Array, "m d"], Float[Array, "d"]]:
-    """f, left and q: grad_{W_i} f = left_i q^T, left_i = m^{-1/2} c_i sigma'(U_i.a_i) M_i U_i."""
+) -> tuple[Float[Array, ""], Float[Array, "d m"], Float[Array, "d"]]:
+    """f, left and q: grad_{W_i} f = left_i q^T, left_i = m^{-1/2} c_i sigma'(U_i.a_i) M_i U_i.
+
+    Heads are the last axis, which is what vectorises: M U = sum_t alpha_t (U.X_t - U.a) X_t.
+    """
     q = model.query(X)
-
-    def head(c: Array, U: Array, W: Array) -> tuple[Float[Array, ""], Float[Array, "d"]]:
-        alpha = pooled_attention(X, W, q)
-        s = U @ (alpha @ X)
-        pushed = softmax_covariance_times(X, alpha, U)
-        return c * model.activation(s), c * model.activation.derivative(s) * pushed
-
-    values, left = jax.vmap(head)(*params)
-    root = math.sqrt(model.m)
-    return jnp.sum(values) / root, left / root, q
+    alpha = jax.nn.softmax(X @ jnp.einsum("mij,j->im", params.W, q), axis=0)
+    values = X @ params.U.T
+    s = jnp.sum(alpha * values, axis=0)
+    weight = params.c / math.sqrt(model.m)
+    left = X.T @ (alpha * (values - s)) * (weight * model.activation.derivative(s))
+    return model.activation(s) @ weight, left, q
 
 
 def indrnn_block(
     model: IndRNN, params: IndRNNParams, X: Float[Array, "T d"]
-) -> tuple[Float[Array, ""], Float[Array, "m 1"], Float[Array, "1"]]:
+) -> tuple[Float[Array, ""], Float[Array, "1 m"], Float[Array, "1"]]:
     """f, and grad_w f = m^{-1/2} c o D_T with D_t = sigma'(pre_t) o (h_{t-1} + w o D_{t-1})."""
 
     def step(carry: tuple[Array, Array], drive: Array) -> tuple[tuple[Array, Array], None]:
@@ -130,7 +140,7 @@ def indrnn_block(
     zero = jnp.zeros_like(params.w)
     (h, D), _ = jax.lax.scan(step, (zero, zero), X @ params.U.T)
     root = math.sqrt(model.m)
-    return params.c @ h / root, (params.c * D / root)[:, None], jnp.ones((1,), X.dtype)
+    return params.c @ h / root, (params.c * D / root)[None], jnp.ones((1,), X.dtype)
 
 
 def measure_memory(config: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -182,10 +192,12 @@ def _working_bytes(program: Any) -> int:
 
 def _recurrent_cost(config: dict[str, Any]) -> tuple[float, float]:
     T, n = config["L"] + 1, config["n"]
-    each = step_seconds(n, T, 17, config["m"]) * (1.15 if config["model"] == "Transformer" else 0.8)
+    transformer = config["model"] == "Transformer"
+    each = step_seconds(n, T, 17, config["m"]) * (1.15 if transformer else 0.8)
+    # A record costs about a step, and for the Transformer the sums of m d^2 numbers per sample.
+    record = 1.2 * each + (5.5e-8 * n * config["m"] if transformer else 0.0)
     records = config["steps"] / config["record_every"]
-    # A record costs about two and a half steps.
-    return 2.0 + each * (config["steps"] + 2.5 * records), 3e8 + 24.0 * n * T * 17
+    return 3.0 + each * config["steps"] + record * records, 3e8 + 24.0 * n * T * 17
 
 
 recurrent = Measurement(
