@@ -114,9 +114,7 @@ def test_drift_is_a_training_recorder(tmp_path) -> None:
     )
     recorded = run.records["kernel_distance"][0]
     assert recorded[0] < 1e-30 < recorded[-1]
-    final = drift(
-        model, models.paired(model, 0), type(run.params)(*(leaf[0] for leaf in run.params)), x
-    )
+    final = drift(model, models.paired(model, 0), run.parameters(), x)
     assert recorded[-1] == pytest.approx(final["kernel_distance"], rel=1e-10)
     stored = run.to_xarray()
     assert "movement_U" in stored

@@ -154,8 +154,7 @@ def test_margin_along_a_run() -> None:
     settings = {"rule": gd(1.0), "steps": 4, "loss": LOGISTIC, "record_every": 4}
     run = train(model, start, x, y, record=[tangent_kernel], dtype="float64", **settings)
     path = margin_path(run.records["tangent_kernel"][0], y)
-    final = jax.tree.map(lambda leaf: leaf[0], run.params)
-    expected = [ntk_margin(model, params, x, y).gamma for params in (start, final)]
+    expected = [ntk_margin(model, p, x, y).gamma for p in (start, run.parameters())]
     assert abs(expected[0] - expected[1]) > 1e-3 * expected[0] > 0
     np.testing.assert_allclose([margin.gamma for margin in path], expected, rtol=1e-9)
     with pytest.raises(BadArgument, match="kernels"):

@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ._config import read_config
-from ._problem import ProblemFlags
+from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
     from ..kernels import MemoryPlan
 
 Flag = Annotated[bool, Parameter(negative=())]
-_NOTHING = ProblemFlags()
 
 
 def ntk_command(
     config: Path | None = None,
     /,
     *,
-    problem: ProblemFlags = _NOTHING,
+    problem: ProblemFlags = NO_FLAGS,
     seed: int = 0,
     frozen: str = "",
     dtype: str = "float64",

@@ -61,3 +61,7 @@ class ProblemFlags:
     data: str | None = None
     n: int | None = None
     data_option: Repeated = None
+
+
+NO_FLAGS = ProblemFlags()
+"""Everything as the configuration has it."""

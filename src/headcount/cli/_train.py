@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ._config import read_config
-from ._problem import ProblemFlags
+from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
     from ..training import Run, TrainConfig
 
 Flag = Annotated[bool, Parameter(negative=())]
-_NOTHING = ProblemFlags()
+_NOT_SETTINGS = ("config", "problem", "out", "json", "dry_run")
 
 
 def train_command(
     config: Path | None = None,
     /,
     *,
-    problem: ProblemFlags = _NOTHING,
+    problem: ProblemFlags = NO_FLAGS,
     n_val: int | None = None,
     optimiser: str | None = None,
     eta: float | None = None,
@@ -82,8 +82,7 @@ def train_command(
     dry_run
         Show the configuration and stop.
     """
-    own = ("config", "problem", "out", "json", "dry_run")
-    given = {k: v for k, v in locals().items() if k not in ("own", *own)} | asdict(problem)
+    given = {k: v for k, v in locals().items() if k not in _NOT_SETTINGS} | asdict(problem)
     from ..training import run_config
 
     chosen = read_config(config, given)

@@ -36,6 +36,10 @@ class Estimate:
         """Whether there is an interval at all."""
         return math.isfinite(self.value) and math.isfinite(self.low) and math.isfinite(self.high)
 
+    def exp(self) -> Estimate:
+        """From an estimate of a logarithm to one of the number itself."""
+        return Estimate(math.exp(self.value), math.exp(self.low), math.exp(self.high), self.count)
+
 
 @dataclass(frozen=True)
 class SlopeFit:
@@ -103,8 +107,7 @@ def geometric_mean(values: Float[Array, "seed"], confidence: float = CONFIDENCE)
     sample = _finite(values)
     if (sample <= 0).any():
         return Estimate(math.nan, math.nan, math.nan, sample.size)
-    log = mean(np.log(sample), confidence)
-    return Estimate(math.exp(log.value), math.exp(log.low), math.exp(log.high), log.count)
+    return mean(np.log(sample), confidence).exp()
 
 
 def difference_from(

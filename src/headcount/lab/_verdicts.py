@@ -119,8 +119,7 @@ def separation(
             "larger", a.tolist(), "ratios need positive values", fix="use difference(...) instead"
         )
     with np.errstate(invalid="ignore", divide="ignore"):
-        log = paired_difference(np.log(a), np.log(b), confidence)
-    ratio = Estimate(math.exp(log.value), math.exp(log.low), math.exp(log.high), log.count)
+        ratio = paired_difference(np.log(a), np.log(b), confidence).exp()
     return inside(claim, ratio, (factor, math.inf), "ratio")
 
 

@@ -19,6 +19,7 @@ from ._path_indrnn import indrnn_path as indrnn_path
 from ._path_wu2023 import wu2023_chunk as wu2023_chunk
 from ._path_wu2023 import wu2023_path as wu2023_path
 from ._paths import GradientPath as GradientPath
+from ._paths import fold_chunks as fold_chunks
 from ._paths import generic_path as generic_path
 from ._paths import gradient_path as gradient_path
 from ._paths import naive_path as naive_path

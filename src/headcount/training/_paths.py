@@ -105,13 +105,23 @@ def sum_over_chunks(one_chunk: Callable[[Samples], Any], data: Chunks) -> Any:
     """Add up `one_chunk` over the chunks in a scan: memory of one chunk, whatever n is."""
     if data.count == 1:
         return one_chunk(data[0])
-    shapes = jax.eval_shape(lambda: one_chunk(data[0]))
+    return fold_chunks(lambda samples: (one_chunk(samples), ()), data)[0]
+
+
+def fold_chunks(one_chunk: Callable[[Samples], tuple[Any, Any]], data: Chunks) -> tuple[Any, Any]:
+    """Of the pair that `one_chunk` returns, add up the first and join the second along samples.
+
+    One pass where `sum_over_chunks` and `map_over_chunks` would need two.
+    """
+    shapes = jax.eval_shape(lambda: one_chunk(data[0])[0])
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
-    def step(carry: Any, i: Array) -> tuple[Any, None]:
-        return jax.tree.map(jnp.add, carry, one_chunk(data[i])), None
+    def step(carry: Any, i: Array) -> tuple[Any, Any]:
+        added, kept = one_chunk(data[i])
+        return jax.tree.map(jnp.add, carry, added), kept
 
-    return jax.lax.scan(step, start, jnp.arange(data.count))[0]
+    sums, parts = jax.lax.scan(step, start, jnp.arange(data.count))
+    return sums, _joined(parts, data)
 
 
 def map_over_chunks(one_chunk: Callable[[Samples], Any], data: Chunks) -> Any:
@@ -119,8 +129,13 @@ def map_over_chunks(one_chunk: Callable[[Samples], Any], data: Chunks) -> Any:
 
     The leaves of what it returns have the chunk's samples as their first axis.
     """
-    n, size = data.x.shape[0], data.size
     parts = jax.lax.map(lambda i: one_chunk(data[i]), jnp.arange(data.count))
+    return _joined(parts, data)
+
+
+def _joined(parts: Any, data: Chunks) -> Any:
+    """Chunks one after the other; the last one repeats samples of the one before, left out here."""
+    n, size = data.x.shape[0], data.size
 
     def join(leaf: Array) -> Array:
         body = leaf[:-1].reshape(-1, *leaf.shape[2:])

@@ -25,7 +25,7 @@ from ..core import (
 )
 from ..core._tree import blocks, count, norm, subtract
 from ..models import PooledAttention
-from ._paths import Chunks, GradientPath, Samples, into_chunks, map_over_chunks, sum_over_chunks
+from ._paths import Chunks, GradientPath, Samples, fold_chunks, into_chunks, map_over_chunks
 
 
 @dataclass(frozen=True)
@@ -132,14 +132,13 @@ def jacobian_norms(now: Snapshot) -> dict[str, Array]:
         # heads the squares add up to k (1/k)^2 = 1/k times the square of the group's.
         return blocks(_over_all_heads(now.model, gradient(now.params, samples.x), power=-1, axis=1))
 
-    def summed(samples: Samples) -> dict[str, Array]:
+    def sums_and_norms(samples: Samples) -> tuple[dict[str, Any], dict[str, Array]]:
         fresh = (samples.weight > 0).astype(samples.x.dtype)
-        return jax.tree.map(lambda g: jnp.tensordot(fresh, g, axes=1), jacobian(samples))
+        found = jacobian(samples)
+        summed = jax.tree.map(lambda g: jnp.tensordot(fresh, g, axes=1), found)
+        return summed, {b: _sample_norms(g) for b, g in found.items()}
 
-    def norms(samples: Samples) -> dict[str, Array]:
-        return {b: _sample_norms(g) for b, g in jacobian(samples).items()}
-
-    sums, each = sum_over_chunks(summed, chunks), map_over_chunks(norms, chunks)
+    sums, each = fold_chunks(sums_and_norms, chunks)
     result = {}
     for b in sums:
         result[f"jacobian_of_mean_{b}"] = norm(sums[b]) / n

@@ -83,29 +83,26 @@ def block_norms(now: Any) -> dict[str, Array]:
     "gradient", whose numbers for that block these are; grad L = sum_j r_j grad f(X_j) with
     r_j = dL/df_j.
     """
-    one = transformer_block if isinstance(now.model, PooledAttention) else indrnn_block
-    n, chunks = now.x.shape[0], now.chunks()
+    from ...training import fold_chunks
 
-    def part(i: Array) -> tuple[tuple[Array, Array], Array]:
-        """Sums over one chunk of grad f and of r grad f, and the lengths of its grad f."""
-        x, y, weight = chunks[i]
+    one = transformer_block if isinstance(now.model, PooledAttention) else indrnn_block
+    n = now.x.shape[0]
+
+    def sums_and_lengths(samples: Any) -> tuple[tuple[Array, Array], Array]:
+        """Sums over one chunk of grad f and of r grad f, and the length of every grad f."""
+        x, y, weight = samples
         f, left, q = jax.vmap(lambda X: one(now.model, now.params, X))(x)
         flat = left.reshape(len(x), -1)
-        real = (weight > 0).astype(x.dtype)  # the last chunk is padded
+        fresh = (weight > 0).astype(x.dtype)  # the last chunk repeats some samples
         r = weight * now.loss.slope(f, y)
-        lengths = real * jnp.sqrt(jnp.sum(flat**2, axis=1) * jnp.sum(q**2, axis=1))
-        return ((real[:, None] * q).T @ flat, (r[:, None] * q).T @ flat), lengths
+        lengths = jnp.sqrt(jnp.sum(flat**2, axis=1) * jnp.sum(q**2, axis=1))
+        return ((fresh[:, None] * q).T @ flat, (r[:, None] * q).T @ flat), lengths
 
-    def add(sums: tuple[Array, Array], i: Array) -> tuple[tuple[Array, Array], Array]:
-        more, lengths = part(i)
-        return jax.tree.map(jnp.add, sums, more), lengths
-
-    first, first_lengths = part(jnp.asarray(0))
-    (outputs, loss), lengths = jax.lax.scan(add, first, jnp.arange(1, chunks.count))
+    (outputs, loss), lengths = fold_chunks(sums_and_lengths, now.chunks())
     return {
         "jacobian_of_mean": jnp.linalg.norm(outputs) / n,
-        "mean_jacobian": (jnp.sum(first_lengths) + jnp.sum(lengths)) / n,
-        "largest_jacobian": jnp.maximum(jnp.max(first_lengths), jnp.max(lengths, initial=0.0)),
+        "mean_jacobian": jnp.mean(lengths),
+        "largest_jacobian": jnp.max(lengths),
         "loss_gradient": jnp.linalg.norm(loss),
     }
 
