@@ -10,7 +10,18 @@ from types import ModuleType
 
 __version__ = "0.1.0"
 
-_LAYERS = ("core", "models", "data", "training", "kernels", "theory", "lab", "report", "cli")
+_LAYERS = (
+    "core",
+    "models",
+    "data",
+    "training",
+    "kernels",
+    "theory",
+    "lab",
+    "papers",
+    "report",
+    "cli",
+)
 
 __all__ = ["__version__", *_LAYERS]
 

@@ -138,7 +138,7 @@ def test_the_list(run) -> None:
     assert "toy/mean" in run("reproduce --list")[1]
     listed = {entry["figure"]: entry for entry in json.loads(run("reproduce --list --json")[1])}
     assert listed["toy/mean"]["options"] == {"rule": ["plain", "other"]}
-    assert set(listed) == set(lab.known_figures())
+    assert set(listed) == set(lab.figures)
 
 
 @pytest.mark.parametrize(

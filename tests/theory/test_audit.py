@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
+from headcount.papers.arda2026.subject import slack, subject
 from headcount.theory import audit, claims
 from headcount.theory._audit import ask
-from headcount.theory.arda2026._subject import slack, subject
 from headcount.training import TrainConfig, run_config
 
 VALUES = {

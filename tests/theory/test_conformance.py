@@ -25,10 +25,10 @@ from headcount.theory import (
     shipped_certificates,
 )
 from headcount.theory._claim import generator
-from headcount.theory._naive import FLOATS
 from headcount.theory._pytree import arrays_of
 from headcount.theory._recheck import naive_data
 from headcount.theory._verdict import ROUNDING
+from headcount.theory.slow import FLOATS
 
 BUDGET = Budget(random=1000, restarts=4, steps=50)
 SEARCHED = [name for name, claim in claims.items() if claim.families]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.theory import Setting, claims, practice, theorem_answers
+from headcount.papers.arda2026.setting import Setting
 from headcount.theory import _count as count
+from headcount.theory import claims, practice, theorem_answers
 from headcount.training import TrainConfig
 
 SETTING = Setting(d=2, m=8, n=10, T=3, rho=(0.01, 0.01, 0.01), nu=(0.01, 0.01, 0.01), tau=10**6)

@@ -13,12 +13,14 @@ from scipy import stats
 
 from headcount.cli._falsify import falsify_command
 from headcount.cli._recheck import recheck_command
-from headcount.core import BadArgument, stream
+from headcount.core import BadArgument, activation_named, stream
+from headcount.papers.arda2026.constants import constants, event_radius, event_radius_exact
+from headcount.papers.arda2026.instances import model_family, model_instance
+from headcount.papers.arda2026.lemma_2 import MatrixInstance
+from headcount.papers.arda2026.setting import Setting
 from headcount.theory import (
     Check,
     Outcome,
-    Setting,
-    activation_named,
     certify,
     claims,
     clopper_pearson,
@@ -36,11 +38,8 @@ from headcount.theory import (
 )
 from headcount.theory._certificate import certificate_from_json
 from headcount.theory._falsify import budget_of
-from headcount.theory._naive import FLOATS, activation, precise
 from headcount.theory._pytree import arrays_of
-from headcount.theory.arda2026._constants import constants, event_radius, event_radius_exact
-from headcount.theory.arda2026._instances import model_family, model_instance
-from headcount.theory.arda2026._lipschitz import MatrixInstance
+from headcount.theory.slow import FLOATS, activation, precise
 
 ROOT = Path(__file__).parents[2]
 LEDGER = Setting(d=8, m=256, n=5000, T=16, tau=4000)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 Flag = Annotated[bool, Parameter(negative=())]
 Repeated = Annotated[list[str] | None, Parameter(negative=())]
-LEADING = ("arda2026/drift", "arda2026/mean-loss")
-"""The realised certificates: not vacuous, so an audit opens with them."""
 
 
 def audit_command(
@@ -120,10 +118,11 @@ def _finite(value: Any) -> Any:
 
 
 def _rows(report: Audit, everything: bool) -> list[Verdict]:
+    from ..core import papers
     from ..theory import claims
 
     shown = [v for v in report.verdicts if everything or v.variant == claims[v.claim].default]
-    return sorted(shown, key=lambda v: v.claim not in LEADING)
+    return sorted(shown, key=lambda v: v.claim not in papers[report.paper].leading)
 
 
 def _cells(verdict: Verdict) -> tuple[str, ...]:
@@ -151,13 +150,7 @@ def _show(report: Audit, everything: bool) -> None:
     from rich.table import Table
 
     console = Console()
-    s = report.setting
-    console.print(
-        f"n = {s.n}, T = {s.T}, d = {s.d}, m = {s.m}, {s.activation}, rho = {s.rho}, nu = {s.nu}, "
-        f"tau = {s.tau}, eta = {s.step:.4g}, delta = delta' = {s.delta}, "
-        f"seeds {list(report.seeds)}",
-        highlight=False,
-    )
+    console.print(f"{report.setting.describe()}, seeds {list(report.seeds)}", highlight=False)
     table = Table()
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in HEADINGS[2:5] else "left")
@@ -182,9 +175,8 @@ def _show(report: Audit, everything: bool) -> None:
 def _markdown(report: Audit, everything: bool) -> str:
     from ..theory import claims
 
-    s = report.setting
     lines = [
-        f"# Audit: m = {s.m}, n = {s.n}, T = {s.T}, d = {s.d}, tau = {s.tau}",
+        f"# Audit: {report.setting.describe()}",
         "",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),

@@ -76,14 +76,14 @@ def count_command(
     json
         Print one JSON object on standard output.
     """
-    from ..core import check_positive
+    from ..core import check_positive, papers
     from ..lab import parse_seeds
-    from ..theory import Setting, practice, theorem_answers
+    from ..theory import practice, theorem_answers
     from ..training import TrainConfig
 
     check_positive("loss", loss)
     radii, bounds = _three("rho", rho), _three("nu", nu)
-    setting = Setting(
+    setting = papers["arda2026"].part("setting")(
         d=d, m=m, n=n, T=T, activation=activation, rho=radii, nu=bounds,
         delta=delta, delta_prime=delta, tau=steps,
     )  # fmt: skip

@@ -42,6 +42,6 @@ def known_names() -> dict[str, list[str]]:
         "losses": list(training.losses),
         "activations": list(models.activations),
         "recorders": list(training.recorders),
-        "figures": list(lab.known_figures()),
+        "figures": list(lab.figures),
         "claims": list(theory.claims),
     }

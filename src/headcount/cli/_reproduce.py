@@ -72,12 +72,12 @@ def reproduce_command(
         Run failed and diverged trials again.
     """
     from ..core import BadArgument, check_count
-    from ..lab import Store, cost, known_figures, make_plan, parse_options, parse_seeds, survey
+    from ..lab import Store, cost, figures, make_plan, parse_options, parse_seeds, survey
     from ..report import figures_table, plan_table
 
     console, notes = consoles(json)
     if list_figures:
-        return _list(console, json, figures_table([f for _, f in known_figures().items()]))
+        return _list(console, json, figures_table([f for _, f in figures.items()]))
     if figure is None:
         raise BadArgument("figure", None, "is missing", fix="see headcount reproduce --list")
     if workers is not None:
@@ -205,7 +205,7 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
 
 
 def _list(console: Console, json: bool, table: Any) -> int:
-    from ..lab import known_figures
+    from ..lab import figures
 
     if not json:
         console.print(table)
@@ -219,7 +219,7 @@ def _list(console: Console, json: bool, table: Any) -> int:
                 "scales": {name: dict(settings) for name, settings in figure.scales.items()},
                 "options": {name: list(values) for name, values in figure.options.items()},
             }
-            for _, figure in known_figures().items()
+            for _, figure in figures.items()
         ]
     )
     return 0

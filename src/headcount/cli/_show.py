@@ -63,9 +63,9 @@ def show_command(
 def _choose(
     figure: str, scale: Scale | None, seeds: str | None, option: list[str], store: Store
 ) -> Plan:
-    from ..lab import known_figures, make_plan, parse_options, parse_seeds, remembered
+    from ..lab import figures, make_plan, parse_options, parse_seeds, remembered
 
-    declared = known_figures()[figure]
+    declared = figures[figure]
     last: dict[str, Any] = {}
     if scale is None and seeds is None and not option:
         plans = [plan for plan in remembered(store) if plan["figure"] == declared.id]

@@ -1,6 +1,7 @@
 """What every layer shares: errors, key streams, precision, pytrees, activations, attention."""
 
 from ._activations import Activation as Activation
+from ._activations import activation_named as activation_named
 from ._activations import activations as activations
 from ._attention import HeadFeatures as HeadFeatures
 from ._attention import attention_head as attention_head
@@ -31,6 +32,10 @@ from ._losses import MEAN_SQUARED as MEAN_SQUARED
 from ._losses import Loss as Loss
 from ._losses import losses as losses
 from ._losses import total as total
+from ._papers import Paper as Paper
+from ._papers import PaperLeftOut as PaperLeftOut
+from ._papers import PaperRegistry as PaperRegistry
+from ._papers import papers as papers
 from ._precision import cast as cast
 from ._precision import float64 as float64
 from ._precision import precision as precision

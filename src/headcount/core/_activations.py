@@ -5,7 +5,9 @@ Each has |sigma| <= sigma0, |sigma'| <= sigma1, |sigma''| <= sigma2 on the whole
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -55,6 +57,21 @@ class Activation:
 
 
 activations: Registry[Activation] = Registry("activation")
+
+_SCALED = re.compile(r"^(?P<A>[^*]+)\*(?P<name>[a-z-]+)\((?P<k>[^*]+)\*x\)$")
+
+
+@functools.lru_cache(maxsize=64)
+def activation_named(name: str) -> Activation:
+    """The activation of a name such as "tanh" or "50*tanh(0.02*x)", as `Activation.name` prints.
+
+    >>> activation_named("50*tanh(0.02*x)").sigma1
+    1.0
+    """
+    match = _SCALED.match(name)
+    if match is None:
+        return activations[name]
+    return activations[match["name"]].scaled(float(match["A"]), float(match["k"]))
 
 
 def _register(

@@ -1,9 +1,7 @@
 """Registries: an entry appears in lists, docs and conformance tests by being registered."""
 
-from __future__ import annotations
-
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from ._errors import BadArgument
@@ -12,11 +10,15 @@ Entry = TypeVar("Entry")
 
 
 class Registry(Generic[Entry]):
-    """Named entries of one kind, in the order in which they were registered."""
+    """Named entries of one kind, in the order in which they were registered.
 
-    def __init__(self, kind: str) -> None:
+    `fill`, where given, registers more of them; it is called at the first look-up, once.
+    """
+
+    def __init__(self, kind: str, fill: Callable[[], None] | None = None) -> None:
         self.kind = kind
         self._entries: dict[str, Entry] = {}
+        self._fill = fill
 
     def register(self, name: str, entry: Entry) -> Entry:
         """Add `entry`; a name is taken once."""
@@ -25,22 +27,30 @@ class Registry(Generic[Entry]):
         self._entries[name] = entry
         return entry
 
+    @property
+    def _all(self) -> dict[str, Entry]:
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill()
+        return self._entries
+
     def __getitem__(self, name: str) -> Entry:
-        if name not in self._entries:
-            near = difflib.get_close_matches(str(name), self._entries, n=3, cutoff=0.5)
+        entries = self._all
+        if name not in entries:
+            near = difflib.get_close_matches(str(name), entries, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self)}"
             raise BadArgument(self.kind, name, "is not known", fix=hint)
-        return self._entries[name]
+        return entries[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._all
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        return iter(self._all)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._all)
 
     def items(self) -> Iterator[tuple[str, Entry]]:
         """The pairs (name, entry)."""
-        return iter(self._entries.items())
+        return iter(self._all.items())

@@ -24,7 +24,7 @@ from ._figure import SCALES as SCALES
 from ._figure import Figure as Figure
 from ._figure import Measurement as Measurement
 from ._figure import Trial as Trial
-from ._figure import known_figures as known_figures
+from ._figure import figures as figures
 from ._figure import register as register
 from ._files import write_atomically as write_atomically
 from ._plan import Cost as Cost

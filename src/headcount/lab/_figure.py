@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..core import BadArgument, Registry, check_choice, check_count
+from ..core import BadArgument, PaperRegistry, check_choice, check_count
 from ._address import content_address, plain
 from ._context import Context
 from ._verdicts import Verdict
@@ -113,7 +111,7 @@ class Figure:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", self.id):
             raise BadArgument(
-                "id", self.id, "must look like paper/figure", fix="e.g. arda2026/fig1"
+                "id", self.id, "must look like paper/figure", fix="e.g. smith2030/fig1"
             )
         if tuple(self.scales) != SCALES:
             raise BadArgument(
@@ -138,21 +136,10 @@ class Figure:
         return {name: options.get(name, values[0]) for name, values in self.options.items()}
 
 
-_registry: Registry[Figure] = Registry("figure")
-_discovered = False
+figures: PaperRegistry[Figure] = PaperRegistry("figure", lambda paper: paper.figures)
+"""Every figure that Headcount knows, by id: those of the papers, and what a user registered."""
 
 
 def register(figure: Figure) -> Figure:
     """Make a figure known to `headcount reproduce`, `show` and `status`."""
-    return _registry.register(figure.id, figure)
-
-
-def known_figures() -> Registry[Figure]:
-    """All figures: every module of `headcount.lab.figures`, and what a user registered."""
-    global _discovered
-    if not _discovered:
-        _discovered = True
-        package = importlib.import_module("headcount.lab.figures")
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
-    return _registry
+    return figures.register(figure.id, figure)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core import BadArgument, check_choice, check_count
 from ._address import canonical_json, content_address
-from ._figure import SCALES, Figure, Settings, Trial, known_figures
+from ._figure import SCALES, Figure, Settings, Trial, figures
 from ._files import write_atomically
 from ._store import Store
 
@@ -69,7 +69,7 @@ def make_plan(
     options: Mapping[str, str] | None = None,
 ) -> Plan:
     """The trials of a figure; seeds default to the scale's own number of them, from zero."""
-    figure = known_figures()[figure] if isinstance(figure, str) else figure
+    figure = figures[figure] if isinstance(figure, str) else figure
     check_choice("scale", scale, SCALES)
     settings = figure.scales[scale]
     chosen = tuple(range(settings["seeds"])) if seeds is None else tuple(seeds)

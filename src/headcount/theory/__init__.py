@@ -15,6 +15,7 @@ from ._claim import Hypothesis as Hypothesis
 from ._claim import Kind as Kind
 from ._claim import Sides as Sides
 from ._claim import Variant as Variant
+from ._claim import generator as generator
 from ._count import Answer as Answer
 from ._count import Practice as Practice
 from ._count import practice as practice
@@ -31,13 +32,13 @@ from ._frequency import Experiment as Experiment
 from ._frequency import Frequency as Frequency
 from ._frequency import clopper_pearson as clopper_pearson
 from ._frequency import frequency_of as frequency_of
+from ._pytree import instance_class as instance_class
 from ._recheck import Recheck as Recheck
 from ._recheck import recheck as recheck
 from ._registry import claims as claims
 from ._rounding import round_down as round_down
 from ._rounding import round_up as round_up
 from ._setting import Setting as Setting
-from ._setting import activation_named as activation_named
 from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge

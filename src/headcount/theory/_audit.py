@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import BadArgument, check_fraction, float64, stream
+from ..core import check_fraction, float64, papers, stream
 from ..training import TrainConfig
 from ._claim import Claim, Kind, generator
 from ._registry import claims
 from ._setting import Setting
 from ._verdict import Outcome, Verdict, judge, ratio_of
-
-SUBJECTS = {"arda2026": ".arda2026._subject"}
-"""Model name to the module that turns a configuration into something to ask about.
-
-Such a module has `subject(config, seed, delta=, progress=)` and `slack(subject, variant)`.
-"""
 
 Progress = Callable[[int, int, float], None]
 
@@ -32,6 +25,7 @@ Progress = Callable[[int, int, float], None]
 class Audit:
     """The verdicts on a configuration, worst seed first, and where the bounds lose."""
 
+    paper: str
     setting: Setting
     seeds: tuple[int, ...]
     verdicts: tuple[Verdict, ...]
@@ -41,7 +35,7 @@ class Audit:
     def to_json(self) -> dict[str, Any]:
         """One object for machines."""
         return {
-            "setting": asdict(self.setting),
+            "setting": asdict(cast(Any, self.setting)),
             "seeds": list(self.seeds),
             "claims": [verdict.to_json() for verdict in self.verdicts],
             "slack": list(self.slack),
@@ -62,15 +56,11 @@ def audit(
     """
     began = time.perf_counter()
     check_fraction("delta", delta)
-    if config.model not in SUBJECTS:
-        known = ", ".join(SUBJECTS)
-        raise BadArgument("model", config.model, "has no audit yet", fix=f"use {known}")
-    module = importlib.import_module(SUBJECTS[config.model], __package__)
-    subjects = [
-        module.subject(config, seed, delta=delta, progress=progress) for seed in config.seeds
-    ]
+    paper = papers.of_model(config.model)
+    subject_of, slack_of = paper.part("subject"), paper.part("slack")
+    subjects = [subject_of(config, seed, delta=delta, progress=progress) for seed in config.seeds]
     verdicts = []
-    for claim in claims.of_paper(config.model):
+    for claim in claims.of_paper(paper.key):
         for name, variant in claim.variants.items():
             if variant.fails or (variants is not None and name not in variants):
                 continue
@@ -78,10 +68,11 @@ def audit(
             if asked:
                 verdicts.append(_worst(asked))
     return Audit(
+        paper=paper.key,
         setting=subjects[0].setting,
         seeds=tuple(config.seeds),
         verdicts=tuple(verdicts),
-        slack=tuple(module.slack(subjects[0], "printed")),
+        slack=tuple(slack_of(subjects[0], "printed")),
         seconds=time.perf_counter() - began,
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument
+from ..core import BadArgument, papers
 from ._claim import Check, Claim, Instance, Kind
 from ._frequency import frequency_of
 from ._pytree import arrays_of
@@ -66,7 +66,7 @@ class Certificate:
 
     @property
     def file_name(self) -> str:
-        """arda2026-lemma-5-printed.json and the like."""
+        """paper-lemma-5-printed.json and the like."""
         return f"{self.claim.replace('/', '-')}-{self.variant}.json"
 
 
@@ -180,7 +180,11 @@ def _reading(kind: Kind) -> str:
 
 
 def shipped_certificates() -> list[Path]:
-    """The certificates inside the package: the known counterexamples of the ledgers."""
-    folder = resources.files("headcount.theory") / "certificates"
-    with resources.as_file(folder) as directory:
-        return sorted(Path(directory).glob("*.json"))
+    """The certificates that papers bring along: their known counterexamples."""
+    found: list[Path] = []
+    for _, paper in papers.items():
+        if paper.certificates is not None:
+            folder = resources.files(paper.certificates) / "certificates"
+            with resources.as_file(folder) as directory:
+                found += sorted(Path(directory).glob("*.json"))
+    return found

@@ -18,7 +18,6 @@ from jaxtyping import PRNGKeyArray
 
 from ..core import BadArgument, float64
 from ._frequency import Experiment
-from ._setting import Setting
 
 Instance = Any
 """A frozen pytree of arrays (names and flags static) on which a claim can be evaluated."""
@@ -157,14 +156,14 @@ class Claim:
     default: str
     hypotheses: tuple[Hypothesis, ...] = ()
     targets: Callable[[], tuple[Instance, ...]] = tuple
-    bound: Callable[[Setting, str], Bound] | None = None
+    bound: Callable[[Any, str], Bound] | None = None
     experiment: Experiment | None = None
     quantity: str | None = None
     """What the left side is, where claims are compared by it: "loss" for head counting."""
     measured: Callable[[Any], Any] | None = None
     """The left side on an audited run, for claims whose right side is that of the setting."""
     needs_event: bool = False
-    """Whether the printed statement is conditioned on E_U; instances use the realised B_U."""
+    """Whether the printed statement is conditioned on an event; instances use what was realised."""
     errata: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     factor: float = field(default=1.0, repr=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -117,32 +117,32 @@ def _smallest(value: Callable[[int], float]) -> float:
 
 
 def _least_width(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
-    half = _least(lambda k: promise(replace(setting, m=2 * k)) <= loss, 1)
+    half = _least(lambda k: promise(setting.resized(width=2 * k)) <= loss, 1)
     if half is None:
-        floor = _smallest(lambda k: promise(replace(setting, m=2 * k)))
-        return None, f"at tau = {setting.tau} no width brings the bound below {floor:.3g}"
-    return float(2 * half), f"at tau = {setting.tau}"
+        floor = _smallest(lambda k: promise(setting.resized(width=2 * k)))
+        return None, f"at tau = {setting.steps} no width brings the bound below {floor:.3g}"
+    return float(2 * half), f"at tau = {setting.steps}"
 
 
 def _fewest_steps(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
-    free = replace(setting, eta=None)
-    steps = _least(lambda k: promise(replace(free, tau=k)) <= loss, 1)
+    free = setting.resized(step_size="default")
+    steps = _least(lambda k: promise(free.resized(steps=k)) <= loss, 1)
     if steps is None:
-        floor = _smallest(lambda k: promise(replace(free, tau=k)))
-        return None, f"at m = {setting.m} no number of steps brings the bound below {floor:.3g}"
-    return float(steps), f"at m = {setting.m}, eta = tau^(-1/2)"
+        floor = _smallest(lambda k: promise(free.resized(steps=k)))
+        return None, f"at m = {setting.width} no number of steps brings the bound below {floor:.3g}"
+    return float(steps), f"at m = {setting.width}, eta = tau^(-1/2)"
 
 
 def _width_with_free_steps(
     source: str, variant: str, promise: Promise, setting: Setting, loss: float
 ) -> Answer:
     """The least width when as many steps as one likes may be taken."""
-    endless = replace(setting, tau=_LARGEST, eta=None)
-    half = _least(lambda k: promise(replace(endless, m=2 * k)) <= loss, 1)
+    endless = setting.resized(steps=_LARGEST, step_size="default")
+    half = _least(lambda k: promise(endless.resized(width=2 * k)) <= loss, 1)
     if half is None:
         return Answer("width", source, variant, None, "even with endlessly many steps")
-    doubled = replace(setting, m=4 * half, eta=None)
-    steps = _least(lambda k: promise(replace(doubled, tau=k)) <= loss, 1)
+    doubled = setting.resized(width=4 * half, step_size="default")
+    steps = _least(lambda k: promise(doubled.resized(steps=k)) <= loss, 1)
     note = f"with endlessly many steps; at twice this width tau = {float(steps or 0):.3g}"
     return Answer("width", source, variant, float(2 * half), note)
 
@@ -150,16 +150,16 @@ def _width_with_free_steps(
 def _largest_step(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
     """(44) holds for any step size: the largest eta whose right side is at most `loss`."""
     grid = np.geomspace(*_ETA_RANGE, 400)
-    good = [eta for eta in grid if promise(replace(setting, eta=float(eta))) <= loss]
+    good = [eta for eta in grid if promise(setting.resized(step_size=float(eta))) <= loss]
     if not good:
-        best = min(promise(replace(setting, eta=float(eta))) for eta in grid)
+        best = min(promise(setting.resized(step_size=float(eta))) for eta in grid)
         return None, f"no step size brings the bound below {best:.3g}"
     low, high = good[-1], good[-1] * (grid[1] / grid[0])
     for _ in range(60):
         middle = math.sqrt(low * high)
-        reached = promise(replace(setting, eta=middle)) <= loss
+        reached = promise(setting.resized(step_size=middle)) <= loss
         low, high = (middle, high) if reached else (low, middle)
-    return float(low), f"at m = {setting.m}, tau = {setting.tau}"
+    return float(low), f"at m = {setting.width}, tau = {setting.steps}"
 
 
 Progress = Callable[[str], None]

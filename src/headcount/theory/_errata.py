@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..core import Registry
+from ..core import PaperRegistry
 from ._certificate import Certificate, read_certificate, shipped_certificates
 from ._claim import Claim
 from ._registry import claims
@@ -30,8 +30,10 @@ class Erratum:
         return self.id.split("/")[0]
 
 
-errata: Registry[Erratum] = Registry("erratum")
-"""Errata by id such as "arda2026/E1"."""
+errata: PaperRegistry[Erratum] = PaperRegistry(
+    "erratum", lambda paper: (paper.errata,) if paper.errata else ()
+)
+"""Errata by id such as "paper/E1"."""
 
 
 def add_errata(paper: str, *entries: tuple[str, str, str, str, str]) -> None:
@@ -80,7 +82,6 @@ def _related(erratum: Erratum) -> list[Claim]:
 
 def errata_page() -> str:
     """docs/errata.md as markdown; a test keeps the committed page equal to this."""
-    claims.load()
     shipped = [read_certificate(path) for path in shipped_certificates()]
     lines = [
         "# Errata",

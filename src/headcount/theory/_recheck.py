@@ -12,9 +12,9 @@ from ..core import BadArgument
 from ._certificate import Certificate, read_certificate
 from ._claim import Check, Claim, Kind
 from ._frequency import frequency_of
-from ._naive import FLOATS, Arithmetic, precise
 from ._registry import claims
 from ._verdict import ROUNDING
+from .slow import FLOATS, Arithmetic, precise
 
 NEAR_ONE = 1e-6
 """Within this of 1, float64 does not decide: mpmath does."""

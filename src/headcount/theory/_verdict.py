@@ -98,7 +98,7 @@ def judge(
     """Ask `claim` about `instance`.
 
     With `setting`, the measured left side meets the a priori right side `claim.bound(setting)`;
-    `event` is then the measured event E_U on which the statement is conditioned.
+    `event` is then the measured event on which the statement is conditioned.
     """
     name = claim.variant(variant)
     with float64():

@@ -29,6 +29,8 @@ from ._projections import NoProjection as NoProjection
 from ._projections import Projection as Projection
 from ._projections import omega as omega
 from ._projections import omega_indrnn as omega_indrnn
+from ._recipes import Recipe as Recipe
+from ._recipes import recipe_of as recipe_of
 from ._recorders import AttentionMass as AttentionMass
 from ._recorders import Recorder as Recorder
 from ._recorders import Snapshot as Snapshot

@@ -9,7 +9,7 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .. import models as zoo
 from ..core import BadArgument, Loss, activations, losses
 from ..data import data_models
-from ._projections import Projection, omega, omega_indrnn
+from ._projections import Projection
+from ._recipes import recipe_of
 from ._recorders import recorders
 from ._rules import UpdateRule, optimisers
 from ._run import Run
@@ -89,8 +90,8 @@ class TrainConfig(BaseModel):
         """The values with every default of the model filled in, for records and tables."""
         return {
             **self.model_dump(mode="json"),
-            "init": self.init or _PAPER[self.model].init,
-            "loss": self.loss or _PAPER[self.model].loss,
+            "init": self.init or recipe_of(self.model).init,
+            "loss": self.loss or recipe_of(self.model).loss,
             "eta": self.step_size,
             "fingerprint": self.fingerprint,
         }
@@ -99,62 +100,6 @@ class TrainConfig(BaseModel):
     def step_size(self) -> float:
         """eta, or 1/sqrt(steps) when none is given."""
         return self.eta if self.eta is not None else 1 / math.sqrt(max(self.steps, 1))
-
-
-@dataclass(frozen=True)
-class _Paper:
-    """How a model is built from a configuration, and what its paper does by default."""
-
-    build: Callable[[TrainConfig, int, int], Any]
-    init: str
-    loss: str
-    projection: Callable[[float, float, float], Projection] | None = None
-
-
-def _encoder(config: TrainConfig, T: int, d: int) -> zoo.Encoder:
-    tau0 = zoo.softmax_scale(config.scaling, config.width)
-    tau1 = zoo.output_scale(config.init or "lecun", config.width)
-    return zoo.Encoder(d, config.width, tau0, tau1, config.pooling, config.residual)
-
-
-def _query(config: TrainConfig, d: int) -> Any:
-    kind, _, seed = config.query.partition(":")
-    if kind == "last" and not seed:
-        return zoo.LastToken()
-    if kind == "seeded" and seed.isdigit():
-        return zoo.seeded_query(d, int(seed))
-    raise BadArgument("query", config.query, "is not known", fix='use "last" or "seeded:K"')
-
-
-_PAPER: dict[str, _Paper] = {
-    "arda2026": _Paper(
-        lambda c, T, d: zoo.PooledAttention(d, c.width, activations[c.activation], _query(c, d)),
-        "paired",
-        "mean-squared",
-        omega,
-    ),
-    "indrnn": _Paper(
-        lambda c, T, d: zoo.IndRNN(d, c.width, activations[c.activation]),
-        "paired-indrnn",
-        "mean-squared",
-        omega_indrnn,
-    ),
-    "deora2024": _Paper(
-        lambda c, T, d: zoo.MultiHeadAttention(T, d, c.width, c.readout), "zero", "logistic"
-    ),
-    "deora2024-groups": _Paper(
-        lambda c, T, d: zoo.HeadGroups(T, d, (c.width,), c.readout), "zero", "logistic"
-    ),
-    "deora2024-linear": _Paper(lambda c, T, d: zoo.LinearModel(T, d), "zero", "logistic"),
-    "wu2023": _Paper(_encoder, "lecun", "mean-squared"),
-    "two-layer-relu": _Paper(
-        lambda c, T, d: zoo.TwoLayerReLU(
-            T * d, c.width, zoo.output_scale(c.init or "lecun", c.width)
-        ),
-        "lecun",
-        "mean-squared",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -193,7 +138,7 @@ def build_rule(config: TrainConfig) -> UpdateRule:
 def _projection(config: TrainConfig) -> Projection:
     if config.rho is None:
         raise BadArgument("rho", None, "is needed to project", fix="for example rho=3,3,3")
-    make = _PAPER[config.model].projection
+    make = recipe_of(config.model).projection
     if make is None:
         problem = f"has no projection for {config.model}"
         raise BadArgument("optimiser", config.optimiser, problem, fix="use gd, momentum or adam")
@@ -215,7 +160,10 @@ def build_data(config: TrainConfig) -> Any:
 
 
 def _start(config: TrainConfig, name: str, data: Any, T: int, d: int, seed: int) -> tuple[Any, Any]:
-    model = _PAPER[config.model].build(config, T, d)
+    build = recipe_of(config.model).build
+    known = set(inspect.signature(build).parameters) & set(TrainConfig.model_fields)
+    options = {option: getattr(config, option) for option in known - {"width", "init"}}
+    model = build(T, d, config.width, init=name, **options)
     if name == "two-phase":
         # The validation stream under its own seed: samples that training never sees.
         fresh = data.sample_split(config.n, config.n_val + config.n_init, seed)[1]
@@ -229,9 +177,7 @@ def _start(config: TrainConfig, name: str, data: Any, T: int, d: int, seed: int)
 
 def build(config: TrainConfig) -> Built:
     """Everything that a configuration stands for, checked; nothing is compiled yet."""
-    if config.model not in _PAPER:
-        zoo.models[config.model]
-    paper = _PAPER[config.model]
+    paper = recipe_of(config.model)
     name = config.init or paper.init
     zoo.initialisations[name]
     loss = losses[config.loss or paper.loss]

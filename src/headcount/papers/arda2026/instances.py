@@ -1,0 +1,291 @@
+"""Instances of arda2026: one softmax, one head, one model near its initialisation.
+
+Each comes with a family: how to draw one inside the hypotheses, and how to map array values back
+into them. Displacements are kept in units of their radii, so that radii can vary freely.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, replace
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ...core import Array, activation_named, check_positive
+from ...models import PooledAttentionParams
+from ...theory import Family, instance_class
+
+
+@instance_class
+@dataclass(frozen=True)
+class SoftmaxInstance:
+    """Logits z and a direction u with |u|_inf <= 1."""
+
+    z: Float[Array, "T"]
+    u: Float[Array, "T"]
+
+
+@instance_class
+@dataclass(frozen=True)
+class HeadInstance:
+    """One head (c, U, W) on one sample X with query q, and a direction v, ||v||_F <= 1."""
+
+    X: Float[Array, "T d"]
+    q: Float[Array, "d"]
+    c: Float[Array, ""]
+    U: Float[Array, "d"]
+    W: Float[Array, "d d"]
+    v: Float[Array, "d d"]
+    activation: str = "tanh"
+
+
+@instance_class
+@dataclass(frozen=True)
+class ModelInstance:
+    """A model near its initialisation: data, phi0, phi in Omega_rho, phi~ and labels.
+
+    dc, dU, dW are (phi - phi0) sqrt(m) in units of rho; vc, vu, vw the transport map at each head
+    in units of nu; `labels` are in units of y_max*, the sharp bound on |f*|.
+    """
+
+    X: Float[Array, "n T d"]
+    q: Float[Array, "n d"]
+    c0: Float[Array, "m"]
+    U0: Float[Array, "m d"]
+    W0: Float[Array, "m d d"]
+    dc: Float[Array, "m"]
+    dU: Float[Array, "m d"]
+    dW: Float[Array, "m d d"]
+    rho: Float[Array, "3"]
+    vc: Float[Array, "m"]
+    vu: Float[Array, "m d"]
+    vw: Float[Array, "m d d"]
+    nu: Float[Array, "3"]
+    labels: Float[Array, "n"]
+    activation: str = "tanh"
+
+    @property
+    def m(self) -> int:
+        """The width."""
+        return int(self.c0.shape[-1])
+
+    @property
+    def d(self) -> int:
+        """Features per token."""
+        return int(self.X.shape[-1])
+
+    @property
+    def initial(self) -> PooledAttentionParams:
+        """phi0."""
+        return PooledAttentionParams(self.c0, self.U0, self.W0)
+
+    @property
+    def params(self) -> PooledAttentionParams:
+        """phi = phi0 + displacement [arda2026, Definition 2]."""
+        root = math.sqrt(self.m)
+        return PooledAttentionParams(
+            self.c0 + self.rho[0] / root * self.dc,
+            self.U0 + self.rho[1] / root * self.dU,
+            self.W0 + self.rho[2] / root * self.dW,
+        )
+
+    @property
+    def transported(self) -> PooledAttentionParams:
+        """phi~ [arda2026, Eq. (10)]."""
+        root = math.sqrt(self.m)
+        return PooledAttentionParams(
+            self.c0 + self.nu[0] / root * self.vc,
+            self.U0 + self.nu[1] / root * self.c0[:, None] * self.vu,
+            self.W0 + self.nu[2] / root * self.c0[:, None, None] * self.vw,
+        )
+
+    @property
+    def B_U(self) -> Float[Array, ""]:
+        """max_i |U_i^(0)| + rho_u / sqrt(m), the realised bound of Remark 7."""
+        longest = jnp.max(safe_norm(self.U0, axis=-1))
+        return longest + self.rho[1] / math.sqrt(self.m)
+
+    @property
+    def y_max_sharp(self) -> Float[Array, ""]:
+        """s0 nu_c + s1 nu_u + s1 nu_w, which bounds every |f*(X)| for f* in F_nu."""
+        sigma = activation_named(self.activation)
+        return sigma.sigma0 * self.nu[0] + sigma.sigma1 * (self.nu[1] + self.nu[2])
+
+    @property
+    def y(self) -> Float[Array, "n"]:
+        """The labels."""
+        return self.labels * self.y_max_sharp
+
+
+def safe_norm(x: Float[Array, "..."], axis: int | tuple[int, ...] = -1) -> Float[Array, "..."]:
+    """The Euclidean norm with a finite gradient at zero."""
+    squares = jnp.sum(x * x, axis=axis)
+    return jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 0.0)
+
+
+def into_ball(x: Float[Array, "..."], axes: int = 1) -> Float[Array, "..."]:
+    """Radial projection of the last `axes` axes onto the unit ball."""
+    over = tuple(range(-axes, 0))
+    lengths = jnp.expand_dims(safe_norm(x, axis=over), over)
+    return x / jnp.maximum(lengths, 1.0)
+
+
+def _signs(c: Float[Array, "m"]) -> Float[Array, "m"]:
+    return jnp.where(c >= 0, 1.0, -1.0).astype(c.dtype)
+
+
+def _mirrored(x: Float[Array, "m ..."], sign: float = 1.0) -> Float[Array, "m ..."]:
+    half = x[: x.shape[0] // 2]
+    return jnp.concatenate([half, sign * half])
+
+
+def project_head(head: HeadInstance) -> HeadInstance:
+    """Tokens, query and direction into their unit balls; |U| at most 50."""
+    return replace(
+        head,
+        X=into_ball(head.X),
+        q=into_ball(head.q),
+        v=into_ball(head.v, 2),
+        U=50.0 * into_ball(head.U / 50.0),
+    )
+
+
+def project_model(model: ModelInstance) -> ModelInstance:
+    """Everything that Sections 3 and 5.2 and Definition 2 ask for."""
+    return replace(
+        model,
+        X=into_ball(model.X),
+        q=into_ball(model.q),
+        c0=_mirrored(_signs(model.c0), -1.0),
+        U0=50.0 * into_ball(_mirrored(model.U0) / 50.0),
+        W0=_mirrored(model.W0),
+        dc=jnp.clip(model.dc, -1.0, 1.0),
+        dU=into_ball(model.dU),
+        dW=into_ball(model.dW, 2),
+        rho=jnp.clip(model.rho, 1e-3, 20.0),
+        vc=jnp.clip(model.vc, -1.0, 1.0),
+        vu=into_ball(model.vu),
+        vw=into_ball(model.vw, 2),
+        nu=jnp.clip(model.nu, 1e-3, 20.0),
+        labels=jnp.clip(model.labels, -1.0, 1.0),
+    )
+
+
+def _spread(rng: np.random.Generator, low: float, high: float, shape: tuple[int, ...]) -> Array:
+    """Log-uniform between low and high: instances of every size, not only of size one."""
+    return np.exp(rng.uniform(math.log(low), math.log(high), shape))
+
+
+def draw_heads(
+    rng: np.random.Generator, count: int, *, d: int, T: int, activation: str
+) -> HeadInstance:
+    """Random heads: tokens inside and on the ball, |U| and ||W|| over orders of magnitude."""
+    N = count
+    return HeadInstance(
+        X=rng.normal(size=(N, T, d)) * _spread(rng, 0.2, 5.0, (N, T, 1)),
+        q=rng.normal(size=(N, d)),
+        c=rng.normal(size=N),
+        U=rng.normal(size=(N, d)) * _spread(rng, 0.1, 8.0, (N, 1)),
+        W=rng.normal(size=(N, d, d)) * _spread(rng, 0.05, 8.0, (N, 1, 1)),
+        v=rng.normal(size=(N, d, d)),
+        activation=activation,
+    )
+
+
+def draw_models(
+    rng: np.random.Generator, count: int, *, n: int, d: int, T: int, m: int, activation: str
+) -> ModelInstance:
+    """Random models near a random start, with radii over orders of magnitude."""
+    N = count
+
+    def heads() -> tuple[Array, Array, Array]:
+        return (
+            rng.normal(size=(N, m)),
+            rng.normal(size=(N, m, d)),
+            rng.normal(size=(N, m, d, d)),
+        )
+
+    (c0, U0, W0), (dc, dU, dW), (vc, vu, vw) = heads(), heads(), heads()
+    return ModelInstance(
+        X=rng.normal(size=(N, n, T, d)) * _spread(rng, 0.2, 5.0, (N, n, T, 1)),
+        q=rng.normal(size=(N, n, d)),
+        c0=c0,
+        U0=U0 * _spread(rng, 0.1, 3.0, (N, 1, 1)),
+        W0=W0 * _spread(rng, 0.1, 3.0, (N, 1, 1, 1)),
+        dc=3.0 * dc,
+        dU=3.0 * dU,
+        dW=3.0 * dW,
+        rho=_spread(rng, 0.05, 5.0, (N, 3)),
+        vc=3.0 * vc,
+        vu=3.0 * vu,
+        vw=3.0 * vw,
+        nu=_spread(rng, 0.05, 5.0, (N, 3)),
+        labels=rng.uniform(-1.0, 1.0, (N, n)),
+        activation=activation,
+    )
+
+
+def model_instance(
+    initial: PooledAttentionParams,
+    params: PooledAttentionParams,
+    X: Float[Array, "n T d"],
+    q: Float[Array, "n d"],
+    *,
+    rho: tuple[float, float, float],
+    nu: tuple[float, float, float],
+    transported: PooledAttentionParams | None = None,
+    y: Float[Array, "n"] | None = None,
+    activation: str = "tanh",
+) -> ModelInstance:
+    """A ModelInstance from parameters as a run has them; radii must be positive.
+
+    Without `transported` the transport map is zero; without `y` the labels are zero.
+    """
+    for argument, radii in (("rho", rho), ("nu", nu)):
+        for radius in radii:
+            check_positive(argument, radius)
+    c0, U0, W0 = (np.asarray(block, dtype=np.float64) for block in initial)
+    root, goal = math.sqrt(len(c0)), initial if transported is None else transported
+    dc, dU, dW = (np.asarray(b) - np.asarray(b0) for b, b0 in zip(params, initial, strict=True))
+    tc, tU, tW = (np.asarray(b) - np.asarray(b0) for b, b0 in zip(goal, initial, strict=True))
+    sigma = activation_named(activation)
+    y_max = sigma.sigma0 * nu[0] + sigma.sigma1 * (nu[1] + nu[2])
+    labels = np.zeros(len(X)) if y is None else np.asarray(y, dtype=np.float64)
+    return ModelInstance(
+        X=np.asarray(X, dtype=np.float64),
+        q=np.asarray(q, dtype=np.float64),
+        c0=c0,
+        U0=U0,
+        W0=W0,
+        dc=root / rho[0] * dc,
+        dU=root / rho[1] * dU,
+        dW=root / rho[2] * dW,
+        rho=np.array(rho),
+        vc=root / nu[0] * tc,
+        vu=root / nu[1] * tU / c0[:, None],
+        vw=root / nu[2] * tW / c0[:, None, None],
+        nu=np.array(nu),
+        labels=labels / y_max,
+        activation=activation,
+    )
+
+
+def head_family(d: int = 2, T: int = 3, activation: str = "tanh") -> Family:
+    """Heads of one shape."""
+    draw = functools.partial(draw_heads, d=d, T=T, activation=activation)
+    return Family(f"head d={d} T={T} {activation}", draw, project_head)
+
+
+def model_family(
+    n: int = 2, d: int = 2, T: int = 3, m: int = 2, activation: str = "tanh"
+) -> Family:
+    """Models of one shape near a paired initialisation."""
+    draw = functools.partial(draw_models, n=n, d=d, T=T, m=m, activation=activation)
+    return Family(f"model n={n} d={d} T={T} m={m} {activation}", draw, project_model)
+
+
+HEADS = (head_family(), head_family(3, 4, "erf"))
+MODELS = (model_family(), model_family(n=1, d=1, T=2, m=4, activation="sin"))

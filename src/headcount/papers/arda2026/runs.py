@@ -1,0 +1,260 @@
+"""A whole ProjGD run as an instance, and the terms of its drift inequality, step by step.
+
+Everything is computed from the run itself, in float64: the errors of approximation, linearisation
+and change of features are realised, not bounded.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ...core import Array
+from ...core._tree import add, scale, squared_norm
+from ...models import PooledAttentionParams
+from ...theory import Family, instance_class
+from .instances import ModelInstance, draw_models, into_ball, project_model
+from .model import difference, linear_outputs, outputs
+
+
+@instance_class
+@dataclass(frozen=True)
+class RunInstance(ModelInstance):
+    """ProjGD from phi0 for `tau` steps of size `eta` onto Omega_rho; phi is phi0 here."""
+
+    eta: Float[Array, ""] = 0.5
+    tau: int = 3
+
+
+@instance_class
+@dataclass(frozen=True)
+class RunTrace:
+    """What one run did; scalars per step s = 0..tau-1 unless said otherwise."""
+
+    loss: Float[Array, "tau"]
+    gradient: Float[Array, "tau"]
+    """|grad L(phi_s)|^2."""
+    distance: Float[Array, "tau+1"]
+    """V(s) = |phi_s - phi~|^2, s = 0..tau."""
+    excess: Float[Array, "tau"]
+    """|phi'_s - Proj phi'_s|^2: what the projection cut off."""
+    cross: Float[Array, "tau"]
+    """mean_j (f_j - y_j)(e_app + e_lin + e_CoF)_j."""
+    residual: Float[Array, "tau"]
+    """max_j |f_j - y_j|."""
+    output: Float[Array, "tau"]
+    """max_j |f_j|."""
+    e_lin: Float[Array, "tau"]
+    """max_j |f - f_lin| at phi_s."""
+    e_cof: Float[Array, "tau"]
+    """max_j |<grad f(phi_s) - grad f(phi0), phi~ - phi_s>|."""
+    values: Float[Array, "tau"]
+    """max_i |U_i| at phi_s."""
+    e_app: Float[Array, ""]
+    """max_j |f_lin(phi~) - y|."""
+    average_loss: Float[Array, ""]
+    """L at the mean of phi_0..phi_{tau-1}."""
+    average_e_lin: Float[Array, ""]
+    """max_j |f - f_lin| at the average iterate."""
+    label: Float[Array, ""]
+    """max_j |y_j|."""
+    B_U: Float[Array, ""]
+    """max_i |U_i0| + rho_u/sqrt m, the realised bound of Remark 7."""
+    rho: Float[Array, "3"]
+    nu: Float[Array, "3"]
+    eta: Float[Array, ""]
+    reach: Float[Array, ""]
+    """Largest displacement of phi~ in units of rho: at most 1 when phi~ lies in Omega_rho."""
+    tokens: Float[Array, ""]
+    """Largest token or query norm."""
+    activation: str = "tanh"
+    n: int = 1
+    d: int = 1
+    m: int = 2
+    tau: int = 1
+
+
+def as_trace(instance: RunInstance | RunTrace) -> RunTrace:
+    """The trace of a run that is given as an instance; a trace stays as it is."""
+    return instance if isinstance(instance, RunTrace) else simulate(instance)
+
+
+def simulate(i: RunInstance) -> RunTrace:
+    """Run ProjGD and write down every term of Eqs. (24)-(44)."""
+    lin_target = linear_outputs(i, i.transported)
+    carry, terms = advance(i, lin_target, start_of(i), i.tau)
+    return trace_of(i, lin_target, carry, terms)
+
+
+Carry = tuple[PooledAttentionParams, PooledAttentionParams]
+"""The current iterate, and the sum of the iterates before it."""
+
+
+def start_of(i: RunInstance) -> Carry:
+    """Before the first step."""
+    return i.initial, jax.tree.map(jnp.zeros_like, i.initial)
+
+
+def advance(
+    i: RunInstance,
+    lin_target: Float[Array, "n"],
+    carry: Carry,
+    steps: int,
+    indices: Float[Array, "steps"] | None = None,
+) -> tuple[Carry, dict[str, Float[Array, "steps"]]]:
+    """`steps` steps of ProjGD with the terms of each; of ProjSGD where indices are given."""
+    project = omega_of(i)
+    target = i.transported
+    n = i.X.shape[0]
+
+    def step(carry: Carry, chosen: Any) -> tuple[Carry, dict[str, Array]]:
+        phi, total = carry
+        f, pull_back = jax.vjp(lambda p: outputs(i, p), phi)
+        share = 1 / n if chosen is None else jnp.arange(n) == chosen
+        (grad,) = pull_back(2 * share * (f - i.y))
+        lin = linear_outputs(i, phi)
+        _, slope = jax.jvp(lambda p: outputs(i, p), (phi,), (difference(target, phi),))
+        e_cof = slope - (lin_target - lin)
+        errors = (lin_target - i.y) + (f - lin) + e_cof
+        raw = add(phi, scale(-i.eta, grad))
+        after = project(raw)
+        terms = {
+            "loss": jnp.mean((f - i.y) ** 2),
+            "gradient": squared_norm(grad),
+            "distance": squared_norm(difference(phi, target)),
+            "excess": squared_norm(difference(raw, after)),
+            "cross": jnp.mean((f - i.y) * errors),
+            "residual": jnp.max(jnp.abs(f - i.y)),
+            "output": jnp.max(jnp.abs(f)),
+            "e_lin": jnp.max(jnp.abs(f - lin)),
+            "e_cof": jnp.max(jnp.abs(e_cof)),
+            "values": jnp.max(jnp.linalg.norm(phi.U, axis=-1)),
+        }
+        return (after, add(total, phi)), terms
+
+    return jax.lax.scan(step, carry, indices, length=steps)
+
+
+def trace_of(
+    i: RunInstance, lin_target: Float[Array, "n"], carry: Carry, terms: dict[str, Array]
+) -> RunTrace:
+    """The trace of a finished run."""
+    last, total = carry
+    end = squared_norm(difference(last, i.transported))
+    terms = {**terms, "distance": jnp.append(terms["distance"], end)}
+    return RunTrace(**terms, **_summary(i, scale(1 / i.tau, total), lin_target))
+
+
+def omega_of(i: ModelInstance) -> Any:
+    """The exact projection onto Omega_rho, with radii that may be traced."""
+    root = math.sqrt(i.m)
+
+    def shrink(moved: Array, radius: Array) -> Array:
+        lengths = jnp.sqrt(jnp.sum(moved.reshape(i.m, -1) ** 2, axis=1))
+        factor = radius / jnp.maximum(lengths, radius)
+        return moved * factor.reshape(-1, *([1] * (moved.ndim - 1)))
+
+    def project(phi: PooledAttentionParams) -> PooledAttentionParams:
+        moved = difference(phi, i.initial)
+        blocks = [shrink(block, i.rho[k] / root) for k, block in enumerate(moved)]
+        return add(i.initial, PooledAttentionParams(*blocks))
+
+    return project
+
+
+def reach_of(i: ModelInstance | RunTrace) -> Float[Array, ""]:
+    """The largest displacement of phi~ in units of rho; no run is needed to know it."""
+    if isinstance(i, RunTrace):
+        return i.reach
+    sizes = [
+        jnp.max(jnp.sqrt(jnp.sum(block.reshape(i.m, -1) ** 2, axis=1))) * math.sqrt(i.m) / radius
+        for block, radius in zip(difference(i.transported, i.initial), i.rho, strict=True)
+    ]
+    return jnp.max(jnp.stack(sizes))
+
+
+def tokens_of(i: ModelInstance | RunTrace) -> Float[Array, ""]:
+    """The largest token or query norm."""
+    if isinstance(i, RunTrace):
+        return i.tokens
+    norms = [jnp.max(jnp.linalg.norm(block, axis=-1)) for block in (i.X, i.q)]
+    return jnp.max(jnp.stack(norms))
+
+
+def _summary(
+    i: RunInstance, average: PooledAttentionParams, lin_target: Float[Array, "n"]
+) -> dict[str, Any]:
+    """What a trace holds once per run."""
+    f = outputs(i, average)
+    return {
+        "e_app": jnp.max(jnp.abs(lin_target - i.y)),
+        "average_loss": jnp.mean((f - i.y) ** 2),
+        "average_e_lin": jnp.max(jnp.abs(f - linear_outputs(i, average))),
+        "label": jnp.max(jnp.abs(i.y)),
+        "B_U": i.B_U,
+        "rho": i.rho,
+        "nu": i.nu,
+        "eta": jnp.asarray(i.eta),
+        "reach": reach_of(i),
+        "tokens": tokens_of(i),
+        "activation": i.activation,
+        "n": int(i.X.shape[0]),
+        "d": i.d,
+        "m": i.m,
+        "tau": i.tau,
+    }
+
+
+def project_run(run: RunInstance) -> RunInstance:
+    """The hypotheses of Theorem 1: those of a model, rho >= nu, and a positive step."""
+    model = project_model(run)
+    changed: dict[str, Any] = {
+        "rho": jnp.maximum(model.rho, model.nu),
+        "eta": jnp.clip(run.eta, 1e-3, 3.0),
+        **{name: jnp.zeros_like(getattr(run, name)) for name in ("dc", "dU", "dW")},
+    }
+    inside: Any = replace(model, **changed)
+    return inside
+
+
+def project_theorem_run(run: RunInstance) -> RunInstance:
+    """As `project_run`, with the theorem's step size tau^{-1/2} and |U_i0| <= 2.
+
+    Short U_i0 keep every admissible run inside the event E_app: e_app <= 3 y_max* < B_app there.
+    """
+    inside = project_run(run)
+    short = 2.0 * into_ball(inside.U0 / 2.0)
+    return replace(inside, U0=short, eta=jnp.full_like(run.eta, 1 / math.sqrt(run.tau)))
+
+
+def draw_runs(rng: np.random.Generator, count: int, *, tau: int, **shape: Any) -> RunInstance:
+    """Random small runs."""
+    models = draw_models(rng, count, **shape)
+    values = {f.name: getattr(models, f.name) for f in fields(ModelInstance)}
+    return RunInstance(**values, eta=np.exp(rng.uniform(-4.0, 1.0, count)), tau=tau)
+
+
+def run_family(
+    project: Any,
+    *,
+    n: int = 2,
+    d: int = 2,
+    T: int = 2,
+    m: int = 2,
+    tau: int = 3,
+    activation: str = "tanh",
+) -> Family:
+    """Runs of one shape inside the hypotheses that `project` enforces."""
+    draw = functools.partial(draw_runs, tau=tau, n=n, d=d, T=T, m=m, activation=activation)
+    return Family(f"run n={n} d={d} T={T} m={m} tau={tau} {activation}", draw, project)
+
+
+RUNS = (run_family(project_run), run_family(project_run, n=1, d=1, m=4, tau=2, activation="sin"))
+THEOREM_RUNS = (run_family(project_theorem_run), run_family(project_theorem_run, d=1, m=4, tau=4))

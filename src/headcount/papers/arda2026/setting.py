@@ -1,0 +1,99 @@
+"""A setting: the numbers that a theorem's right side depends on, without any data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...core import (
+    Activation,
+    BadArgument,
+    activation_named,
+    check_count,
+    check_even,
+    check_fraction,
+    check_nonnegative,
+    check_positive,
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """(n, T, d, m, sigma, rho, nu, delta, delta', tau, eta) of arda2026.
+
+    `rho` and `nu` are (c, u, w) radii. `eta` defaults to tau^{-1/2}, the theorem's step size.
+    `B_U`, where given, is a realised bound on max_i |U_i| over the feasible set; it replaces the a
+    priori one of Remark 7, and the event E_U is then not needed.
+    """
+
+    d: int
+    m: int
+    n: int = 1
+    T: int = 1
+    activation: str = "tanh"
+    rho: tuple[float, float, float] = (3.0, 3.0, 3.0)
+    nu: tuple[float, float, float] = (3.0, 3.0, 3.0)
+    delta: float = 0.05
+    delta_prime: float = 0.05
+    tau: int = 1
+    eta: float | None = None
+    B_U: float | None = None
+
+    def __post_init__(self) -> None:
+        for argument in ("d", "n", "T", "tau"):
+            check_count(argument, getattr(self, argument))
+        check_even("m", self.m)
+        check_fraction("delta", self.delta)
+        check_fraction("delta_prime", self.delta_prime)
+        for argument in ("rho", "nu"):
+            radii = getattr(self, argument)
+            if len(radii) != 3:
+                raise BadArgument(argument, radii, "needs three radii", fix="give (c, u, w)")
+            for radius in radii:
+                check_nonnegative(argument, radius)
+        if self.eta is not None:
+            check_positive("eta", self.eta)
+        if self.B_U is not None:
+            check_nonnegative("B_U", self.B_U)
+        activation_named(self.activation)
+
+    @property
+    def sigma(self) -> Activation:
+        """The activation with its bounds sigma0, sigma1, sigma2."""
+        return activation_named(self.activation)
+
+    @property
+    def step(self) -> float:
+        """eta, by default tau^{-1/2}."""
+        return 1 / math.sqrt(self.tau) if self.eta is None else self.eta
+
+    @property
+    def width(self) -> int:
+        """m."""
+        return self.m
+
+    @property
+    def steps(self) -> int:
+        """tau."""
+        return self.tau
+
+    def resized(
+        self, *, width: int | None = None, steps: int | None = None, step_size: Any = None
+    ) -> "Setting":
+        """Another m, tau or eta; `step_size="default"` is eta = tau^{-1/2} again."""
+        eta = self.eta if step_size is None else step_size
+        return replace(
+            self,
+            m=self.m if width is None else width,
+            tau=self.tau if steps is None else steps,
+            eta=None if eta == "default" else eta,
+        )
+
+    def describe(self) -> str:
+        """The numbers in one line."""
+        return (
+            f"n = {self.n}, T = {self.T}, d = {self.d}, m = {self.m}, {self.activation}, "
+            f"rho = {self.rho}, nu = {self.nu}, tau = {self.tau}, eta = {self.step:.4g}, "
+            f"delta = delta' = {self.delta}"
+        )

@@ -1,0 +1,1 @@
+"""Notes on the text of wu2023."""
