@@ -12,16 +12,17 @@ REJECTED = 1
 
 
 def recheck_command(file: Path, /, *, json: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """Verify a certificate with slow loops in float64 and, near 1, in higher precision.
+    """Prove or refute a certificate in ball arithmetic, by two independent evaluations.
 
-    Exit code 0: confirmed; 1: rejected; 2: not a certificate.
+    Exit code 0: the violation is proved; 1: refuted or undecided; 2: not a certificate.
 
     Parameters
     ----------
     file
         A certificate, as `headcount falsify` writes it.
     json
-        Print one JSON object: claim, variant, confirmed, ratio, arithmetic, hypotheses, message.
+        Print one JSON object: claim, variant, confirmed, outcome, ratio, arithmetic, hypotheses,
+        message.
     """
     from ..theory import recheck
 
@@ -29,7 +30,10 @@ def recheck_command(file: Path, /, *, json: Annotated[bool, Parameter(negative=(
     if json:
         print(json_module.dumps(result.to_json(), indent=2))
     else:
-        print(f"{result.claim} ({result.variant}), {result.arithmetic}: {result.message}")
+        print(f"{result.claim} ({result.variant}): {result.message}")
+        if result.confirmed:
+            print(f"  {result.claim} is false as stated in the variant {result.variant!r}")
+        print(f"  evaluated by {result.arithmetic}")
         for check in result.hypotheses:
             state = "holds" if check.holds else "fails"
             print(f"  {check.name}: {check.value:.6g} <= {check.threshold:.6g} {state}")

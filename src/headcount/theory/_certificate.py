@@ -23,6 +23,7 @@ from ._verdict import judge
 
 FORMAT = "headcount-certificate"
 VERSION = 1
+KINDS = ("instance", "frequency")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Certificate:
             "claimed": {key: repr(float(value)) for key, value in self.claimed.items()},
         }
         if self.kind == "instance":
-            content["instance"] = {name: _encode(value) for name, value in self.instance.items()}
+            content["instance"] = {name: encode(value) for name, value in self.instance.items()}
             content["hypotheses"] = [check.to_json() for check in self.hypotheses]
         else:
             content["case"] = dict(self.case)
@@ -70,14 +71,16 @@ class Certificate:
         return f"{self.claim.replace('/', '-')}-{self.variant}.json"
 
 
-def _encode(value: Any) -> Any:
+def encode(value: Any) -> Any:
+    """An array as decimal strings that read back to the same float64; names and counts as is."""
     if isinstance(value, (str, int)):
         return value
     array = np.asarray(value, dtype=np.float64)
     return {"shape": list(array.shape), "values": [repr(float(v)) for v in array.ravel()]}
 
 
-def _decode(name: str, value: Any) -> Any:
+def decode(name: str, value: Any) -> Any:
+    """The array (or name, or count) that `encode` wrote."""
     if isinstance(value, (str, int)):
         return value
     try:
@@ -112,6 +115,14 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
         )
     try:
         kind = content["kind"]
+        for name in ("claim", "variant", "kind"):
+            if not isinstance(content[name], str):
+                raise TypeError(f"{name}: {content[name]!r} is no text")
+        if kind not in KINDS:
+            raise ValueError(f"kind {kind!r}, which is none of {', '.join(KINDS)}")
+        for name in ("instance", "claimed", "case"):
+            if not isinstance(content.get(name, {}), dict):
+                raise TypeError(f"{name}: {content[name]!r} is no table")
         checks = tuple(
             Check(h["name"], float(h["value"]), float(h["threshold"]))
             for h in content.get("hypotheses", [])
@@ -121,7 +132,7 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
             variant=content["variant"],
             kind=kind,
             claimed={key: float(value) for key, value in content["claimed"].items()},
-            instance={name: _decode(name, v) for name, v in content.get("instance", {}).items()},
+            instance={name: decode(name, v) for name, v in content.get("instance", {}).items()},
             hypotheses=checks,
             case=content.get("case", {}),
             note=content.get("note", ""),

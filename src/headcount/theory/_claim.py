@@ -36,10 +36,13 @@ class Kind(enum.StrEnum):
 
 
 class Sides(NamedTuple):
-    """Both sides of a claim on one instance, and every constant that went into them.
+    """Both sides of `lhs <= rhs` on one instance, and every constant that went into them.
 
-    For an identity `lhs` and `rhs` may be arrays; `scale` is the size against which their
-    difference is measured where both vanish. `trivial` is a bound that holds without the claim.
+    Sides may be negative. Arrays are statements entry by entry (one for each step, say) and are
+    judged at their worst entry; for an identity their entries must agree. `scale` is the size
+    against which rounding is measured where both sides vanish, `trivial` a bound that holds
+    without the claim, `spread` the half-width of the interval around `lhs` where it is estimated
+    (expectations and rates).
     """
 
     lhs: Any
@@ -47,6 +50,7 @@ class Sides(NamedTuple):
     constants: dict[str, Any] = {}  # noqa: RUF012  (a NamedTuple default, never mutated)
     trivial: Any = None
     scale: Any = 0.0
+    spread: Any = 0.0
 
 
 class Bound(NamedTuple):
@@ -89,17 +93,35 @@ class Check(NamedTuple):
 class Hypothesis:
     """A named condition value(instance) <= threshold.
 
-    `naive` measures the same value with slow arithmetic, for rechecking a certificate.
+    `naive` measures the same value with slow arithmetic, for rechecking a certificate. A
+    threshold that depends on instance and variant is a function `threshold(instance, variant)`
+    with its own slow twin `naive_threshold(num, data, variant)`.
     """
 
     name: str
     value: Callable[[Instance], Any]
     naive: Callable[[Any, Mapping[str, Any]], Any]
-    threshold: float = 1.0
+    threshold: float | Callable[[Instance, str], Any] = 1.0
+    naive_threshold: Callable[[Any, Mapping[str, Any], str], Any] | None = None
 
-    def check(self, instance: Instance) -> Check:
+    def __post_init__(self) -> None:
+        if callable(self.threshold) != (self.naive_threshold is not None):
+            raise RuntimeError(f"hypothesis {self.name!r}: a threshold and its twin come together")
+
+    def limit(self, instance: Instance, variant: str) -> Any:
+        """The threshold for one instance and variant."""
+        return self.threshold(instance, variant) if callable(self.threshold) else self.threshold
+
+    def slow_limit(self, num: Any, data: Mapping[str, Any], variant: str) -> Any:
+        """The threshold in slow arithmetic."""
+        if self.naive_threshold is not None:
+            return self.naive_threshold(num, data, variant)
+        return num.number(self.threshold)
+
+    def check(self, instance: Instance, variant: str = "printed") -> Check:
         """The condition measured on one instance."""
-        return Check(self.name, float(self.value(instance)), self.threshold)
+        limit = float(self.limit(instance, variant))
+        return Check(self.name, float(self.value(instance)), limit)
 
 
 @dataclass(frozen=True)
@@ -108,13 +130,15 @@ class Family:
 
     `draw(rng, count)` gives `count` instances along a leading axis, as NumPy arrays; `project`
     maps the arrays of one instance into the hypotheses: it makes draws admissible and keeps
-    gradient ascent inside. `differentiable` is false where only search helps.
+    gradient ascent inside. `differentiable` is false where only search helps; `plain` families
+    are searched from their own draws alone, neither rescaled nor reshaped.
     """
 
     name: str
     draw: Callable[[np.random.Generator, int], Instance]
     project: Callable[[Instance], Instance]
     differentiable: bool = True
+    plain: bool = False
 
     def sample(self, key: PRNGKeyArray) -> Instance:
         """One random admissible instance."""
@@ -160,6 +184,8 @@ class Claim:
     experiment: Experiment | None = None
     quantity: str | None = None
     """What the left side is, where claims are compared by it: "loss" for head counting."""
+    requires: Callable[[Any, str], tuple[Check, ...]] | None = None
+    """The hypotheses that a setting alone decides: no right side is used unless they hold."""
     measured: Callable[[Any], Any] | None = None
     """The left side on an audited run, for claims whose right side is that of the setting."""
     needs_event: bool = False
@@ -190,8 +216,32 @@ class Claim:
 
     def evaluate(self, instance: Instance, variant: str) -> Sides:
         """Both sides; the right side carries the factor of `with_bound_scaled`."""
-        sides = self.sides(instance, variant)
+        return self.scaled(self.sides(instance, variant))
+
+    def scaled(self, sides: Sides) -> Sides:
+        """The sides with the factor of `with_bound_scaled` applied."""
         return sides if self.factor == 1.0 else sides._replace(rhs=self.factor * sides.rhs)
+
+    def promise(self, setting: Any, variant: str) -> tuple[Bound, tuple[Check, ...]]:
+        """The right side for a setting, with the hypotheses that the setting decides.
+
+        Whoever uses the bound must look at the checks: where one fails there is no promise.
+        """
+        if self.bound is None:
+            raise BadArgument("setting", setting, f"{self.id} has no a priori bound", fix="omit it")
+        checks = self.requires(setting, variant) if self.requires is not None else ()
+        bound = self.bound(setting, variant)
+        return bound._replace(rhs=self.factor * bound.rhs), checks
+
+    @property
+    def instance_class(self) -> type | None:
+        """The class of this claim's instances, or None for one about counts or settings only."""
+        for family in self.families:
+            return type(family.draw(np.random.default_rng(0), 1))
+        if self.experiment is not None and self.experiment.cases:
+            drawn = self.experiment.draw(self.experiment.cases[0], np.random.default_rng(0), 1)
+            return type(drawn)
+        return None
 
     def with_bound_scaled(self, factor: float) -> Claim:
         """The same claim with its right side multiplied: below the tightness it must fail."""

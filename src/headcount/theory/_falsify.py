@@ -1,30 +1,32 @@
 """The falsifier: maximise left over right inside the hypotheses.
 
-Random admissible instances, then Adam from the best of them on log(lhs/rhs) seen through the
-family's projection, then the claim's targeted constructions. Restarts run in one compiled
-program.
+Random admissible instances over many orders of magnitude and of special shapes; Adam from the
+best of them on log(lhs/rhs), seen through the family's projection, with the size of every array
+as a parameter of its own; a second ascent around the best; the claim's constructions and the
+worst instances that are on file. What exceeds 1 is then shrunk and proved in ball arithmetic.
 """
-
-from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, check_choice, check_count, float64, stream
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Family, Instance, Kind, generator
 from ._compilation import quick_compilation
-from ._verdict import ROUNDING, Outcome, judge_frequency, ratio_of
+from ._corpus import known_instances
+from ._prove import Proof, prove
+from ._shrink import shrink
+from ._starts import neighbours, starts
+from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain, score_of
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,14 @@ class Falsification:
     seconds: float
     worst: Instance | None = None
     certificate: Certificate | None = None
+    proof: Proof | None = None
 
     @property
     def message(self) -> str:
         """One sentence for a reader."""
         if self.violated:
-            return f"violated: ratio {self.worst_ratio:.6g} ({self.where})"
+            words = "the violation is proved" if self.proof else "violated"
+            return f"{words}: ratio {self.worst_ratio:.6g} ({self.where})"
         return (
             f"survived {self.instances} instances; the constant could shrink by at most "
             f"{self.worst_ratio:.4g} ({self.where})"
@@ -93,13 +97,20 @@ class Falsification:
             "violated": self.violated,
             "instances": self.instances,
             "certificate": certificate,
+            "proved": self.proof is not None and self.proof.proved,
         }
 
 
-def _log_ratio(claim: Claim, variant: str, instance: Instance) -> Float[Array, ""]:
-    ratio = ratio_of(claim.kind, claim.evaluate(instance, variant))
-    score = jnp.log(jnp.maximum(ratio, 1e-250))
-    return jnp.where(jnp.isfinite(score), score, -jnp.inf)
+@dataclass(frozen=True)
+class _Candidate:
+    score: float
+    instance: Instance
+    where: str
+
+
+def _score(claim: Claim, variant: str, instance: Instance) -> Float[Array, ""]:
+    score = score_of(claim.kind, claim.evaluate(instance, variant))
+    return jnp.where(jnp.isnan(score), -jnp.inf, score)
 
 
 @functools.lru_cache(maxsize=32)
@@ -108,7 +119,7 @@ def _scorer(claim: Claim, variant: str, family: Family) -> Any:
 
     def score(raw: Instance) -> tuple[Instance, Float[Array, ""]]:
         instance = family.project(raw)
-        return instance, _log_ratio(claim, variant, instance)
+        return instance, _score(claim, variant, instance)
 
     return jax.jit(jax.vmap(score), compiler_options=quick_compilation())
 
@@ -116,53 +127,128 @@ def _scorer(claim: Claim, variant: str, family: Family) -> Any:
 @functools.lru_cache(maxsize=32)
 def _target_scorer(claim: Claim, variant: str) -> Any:
     """One instance -> score, compiled."""
-    score = functools.partial(_log_ratio, claim, variant)
+    score = functools.partial(_score, claim, variant)
     return jax.jit(score, compiler_options=quick_compilation())
 
 
 @functools.lru_cache(maxsize=32)
 def _climber(claim: Claim, variant: str, family: Family, steps: int) -> Any:
-    """Starts -> (best instances, best scores) of Adam on the log-ratio, compiled."""
-    optimiser = optax.adam(optax.cosine_decay_schedule(0.1, steps, alpha=1e-3))
+    """(Starts, step size) -> (best instances, best scores) of Adam on the score, compiled.
 
-    def climb(start: Instance) -> tuple[Instance, Float[Array, ""]]:
-        # One flat vector instead of a dozen arrays: a third of the compilation.
-        flat, restore = ravel_pytree(start)
+    A leaf x is exp(a) z with z of unit size: the ascent changes its shape and its size alike.
+    """
 
-        def objective(vector: Float[Array, "p"]) -> tuple[Float[Array, ""], Float[Array, "p"]]:
-            inside = family.project(restore(vector))
-            return -_log_ratio(claim, variant, inside), ravel_pytree(inside)[0]
+    def climb(start: Instance, rate: Any) -> tuple[Instance, Float[Array, ""]]:
+        optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps, alpha=1e-3))
+        leaves, structure = jax.tree.flatten(start)
+        sizes = [jnp.sqrt(jnp.mean(leaf**2)) for leaf in leaves]
+        sizes = [jnp.where(size > 0, size, 1.0) for size in sizes]
+        free = ([leaf / size for leaf, size in zip(leaves, sizes, strict=True)],)
+        free += ([jnp.log(size) for size in sizes],)
+
+        def admissible(free: Any) -> Instance:
+            grown = [jnp.exp(jnp.clip(a, -60.0, 60.0)) * z for z, a in zip(*free, strict=True)]
+            return family.project(jax.tree.unflatten(structure, grown))
+
+        def objective(free: Any) -> tuple[Float[Array, ""], Instance]:
+            inside = admissible(free)
+            return -_score(claim, variant, inside), inside
 
         def step(carry: Any, _: None) -> tuple[Any, None]:
-            vector, state, best, best_vector = carry
-            (value, inside), slope = jax.value_and_grad(objective, has_aux=True)(vector)
+            free, state, best, best_instance = carry
+            (value, inside), slope = jax.value_and_grad(objective, has_aux=True)(free)
             better = -value > best
-            best_vector = jnp.where(better, inside, best_vector)
-            update, state = optimiser.update(jnp.nan_to_num(slope), state)
-            return (inside + update, state, jnp.where(better, -value, best), best_vector), None
+            best_instance = jax.tree.map(
+                lambda new, old: jnp.where(better, new, old), inside, best_instance
+            )
+            slope = jax.tree.map(jnp.nan_to_num, slope)
+            update, state = optimiser.update(slope, state)
+            moved = optax.apply_updates(free, update)
+            return (moved, state, jnp.where(better, -value, best), best_instance), None
 
-        carry = (flat, optimiser.init(flat), jnp.asarray(-jnp.inf), flat)
-        (_, _, best, best_vector), _ = jax.lax.scan(step, carry, None, length=steps)
-        return restore(best_vector), best
+        inside = admissible(free)
+        carry = (free, optimiser.init(free), jnp.asarray(-jnp.inf), inside)
+        (_, _, best, best_instance), _ = jax.lax.scan(step, carry, None, length=steps)
+        return best_instance, best
 
-    return jax.jit(jax.vmap(climb), compiler_options=quick_compilation())
+    return jax.jit(jax.vmap(climb, in_axes=(0, None)), compiler_options=quick_compilation())
+
+
+def _take(batch: Instance, order: Any) -> Instance:
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[order], batch)
 
 
 def _search(
     claim: Claim, variant: str, family: Family, budget: Budget, rng: np.random.Generator
-) -> tuple[float, Instance, int]:
-    """The worst score of one family, its instance, and how many instances were evaluated."""
-    drawn, scores = _scorer(claim, variant, family)(family.draw(rng, budget.random))
-    order = np.argsort(-np.asarray(scores))[: budget.restarts]
-    best = jax.tree.map(lambda leaf: leaf[order], drawn)
-    top, instance = float(scores[order[0]]), jax.tree.map(lambda leaf: leaf[0], best)
-    if claim.kind is Kind.IDENTITY or not family.differentiable:
-        return top, instance, budget.random
-    raised, climbed = _climber(claim, variant, family, budget.steps)(best)
-    highest = int(np.argmax(np.asarray(climbed)))
-    if float(climbed[highest]) > top:
-        top, instance = float(climbed[highest]), jax.tree.map(lambda leaf: leaf[highest], raised)
-    return top, instance, budget.evaluations
+) -> tuple[list[_Candidate], int]:
+    """The worst instances of one family, and how many were evaluated."""
+    score = _scorer(claim, variant, family)
+    drawn, scores = score(starts(family, rng, budget.random))
+    pool, values = _take(drawn, slice(None)), np.asarray(scores)
+    evaluated = budget.random
+    if claim.kind is not Kind.IDENTITY:
+        rounds = _climbs if family.differentiable else _hops
+        for batch, found in rounds(claim, variant, family, budget, rng, pool, values):
+            pool = jax.tree.map(lambda a, b: np.concatenate([a, b]), pool, batch)
+            values = np.concatenate([values, found])
+        evaluated = budget.evaluations
+    order = np.argsort(-values)[:_KEPT]
+    return [_Candidate(float(values[k]), _take(pool, k), family.name) for k in order], evaluated
+
+
+_KEPT = 8
+"""Candidates kept per family: the worst may turn out to be rounding."""
+
+Round = Iterator[tuple[Instance, Any]]
+
+
+def _climbs(
+    claim: Claim,
+    variant: str,
+    family: Family,
+    budget: Budget,
+    rng: np.random.Generator,
+    pool: Instance,
+    values: Any,
+) -> Round:
+    """Two ascents: from the best draws and some others, then closely around the best found."""
+    climb = _climber(claim, variant, family, max(budget.steps // 2, 1))
+    top = np.argsort(-values)
+    best = max(budget.restarts // 2, 1)
+    others = rng.permutation(top[best:])[: budget.restarts - best]
+    raised, found = climb(_take(pool, np.concatenate([top[:best], others])), 0.1)
+    yield _take(raised, slice(None)), np.asarray(found)
+    lead = np.argsort(-np.asarray(found))[: max(budget.restarts // 4, 1)]
+    around = neighbours(_take(raised, lead), rng, budget.restarts)
+    polished, found = climb(around, 0.02)
+    yield _take(polished, slice(None)), np.asarray(found)
+
+
+def _hops(
+    claim: Claim,
+    variant: str,
+    family: Family,
+    budget: Budget,
+    rng: np.random.Generator,
+    pool: Instance,
+    values: Any,
+) -> Round:
+    """Where there is no slope: random steps around the best, again and again."""
+    score = _scorer(claim, variant, family)
+    for _ in range(max(budget.restarts * budget.steps // budget.random, 1)):
+        lead = _take(pool, np.argsort(-values)[: budget.restarts])
+        batch, found = score(neighbours(lead, rng, budget.random))
+        pool, values = _take(batch, slice(None)), np.asarray(found)
+        yield pool, values
+
+
+def _on_file(claim: Claim, variant: str, cold: bool) -> Iterator[_Candidate]:
+    """The claim's own constructions and the worst instances known from earlier searches."""
+    known = () if cold else known_instances(claim)
+    for origin, instances in (("construction", claim.targets() if not cold else ()), ("known", known)):
+        for index, instance in enumerate(instances):
+            score = float(_target_scorer(claim, variant)(instance))
+            yield _Candidate(score, instance, f"{origin} {index + 1}")
 
 
 def falsify(
@@ -171,46 +257,61 @@ def falsify(
     *,
     budget: str | int | Budget = "default",
     seed: int = 0,
+    cold: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Falsification:
-    """Search for an instance with lhs > rhs; if found, it comes with a certificate."""
+    """Search for an instance with lhs > rhs; if found, it comes with a proof and a certificate.
+
+    `cold` leaves out the claim's constructions and the instances on file, to see what the search
+    finds alone.
+    """
     name, plan = claim.variant(variant), budget_of(budget)
     tell = progress if progress is not None else lambda line: None
     started = time.perf_counter()
-    worst_score, worst, where, instances = -np.inf, None, "nothing evaluated", 0
+    candidates: list[_Candidate] = []
+    instances = 0
     with float64():
         for family in claim.families:
             tell(f"{claim.id} [{name}]: {family.name}")
             rng = generator(stream(seed, "falsify", claim.id, family.name))
-            score, found, evaluated = _search(claim, name, family, plan, rng)
+            found, evaluated = _search(claim, name, family, plan, rng)
+            candidates += found
             instances += evaluated
-            if score > worst_score:
-                worst_score, worst, where = score, found, family.name
-        for index, target in enumerate(claim.targets()):
-            score = float(_target_scorer(claim, name)(target))
-            instances += 1
-            if score >= worst_score - 1e-12:
-                worst_score, worst, where = score, target, f"construction {index + 1}"
-    ratio = float(np.exp(worst_score))
-    certificate = None
-    if worst is not None and ratio > 1 + ROUNDING and claim.factor == 1.0:
-        certificate = certify(claim, worst, name)
-    result = Falsification(
-        claim=claim.id,
-        variant=name,
-        worst_ratio=ratio,
-        violated=ratio > 1 + ROUNDING,
-        instances=instances,
-        where=where,
-        seconds=time.perf_counter() - started,
-        worst=jax.tree.map(np.asarray, worst),
-        certificate=certificate,
-    )
+        ready = list(_on_file(claim, name, cold))
+    instances += len(ready)
+    tell(f"{claim.id} [{name}]: proving")
+    result = _settle(claim, name, [*ready, *candidates])
+    result = replace(result, instances=instances)
     if claim.experiment is not None:
-        result = _with_frequencies(claim, name, plan, seed, tell, result, started)
+        result = _with_frequencies(claim, name, plan, seed, tell, result)
     if result.instances == 0:
         raise BadArgument("claim", claim.id, "has nothing to search", fix="audit a run instead")
-    return result
+    return replace(result, seconds=time.perf_counter() - started)
+
+
+def _settle(claim: Claim, name: str, candidates: list[_Candidate]) -> Falsification:
+    """The worst candidate that is not mere rounding; a violation is shrunk and proved."""
+    empty = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
+    ranked = sorted(candidates, key=lambda c: -c.score)
+    for candidate in ranked:
+        if not candidate.score > -np.inf or outside_domain(candidate.instance) is not None:
+            continue
+        ratio = float(np.exp(candidate.score))
+        worst = jax.tree.map(np.asarray, candidate.instance)
+        where = candidate.where
+        survived = replace(empty, worst_ratio=ratio, where=where, worst=worst)
+        if not ratio > 1 + ROUNDING:
+            return survived
+        proof = prove(claim, name, worst)
+        if proof.refuted:
+            continue  # float64 said more than is true
+        small = shrink(claim, name, worst)
+        proof = prove(claim, name, small)
+        certificate = certify(claim, small, name) if claim.factor == 1.0 else None
+        return replace(
+            survived, violated=True, worst=small, certificate=certificate, proof=proof
+        )
+    return empty
 
 
 def _with_frequencies(
@@ -220,30 +321,28 @@ def _with_frequencies(
     seed: int,
     tell: Callable[[str], None],
     result: Falsification,
-    started: float,
 ) -> Falsification:
     """Add the experiment's cases: the worst frequency of failure over delta."""
     assert claim.experiment is not None
     ratio, violated, where = result.worst_ratio, result.violated, result.where
     certificate, instances = result.certificate, result.instances
-    for case in claim.experiment.cases:
+    rng = generator(stream(seed, "cases", claim.id))
+    for case in claim.experiment.searched(rng, 4 * plan.restarts):
         label = ", ".join(f"{key}={value}" for key, value in case.items())
         tell(f"{claim.id} [{name}]: {label}")
         verdict = judge_frequency(claim, case, name, repetitions=2 * plan.random, seed=seed)
         instances += 2 * plan.random
         if verdict.ratio > ratio and verdict.outcome is Outcome.VIOLATED:
             violated = True
-            certificate = certify_frequency(claim, case, name, repetitions=400, seed=seed)
+            if claim.factor == 1.0:
+                certificate = certify_frequency(claim, case, name, repetitions=400, seed=seed)
         if verdict.ratio >= ratio:
             ratio, where = verdict.ratio, label
-    return Falsification(
-        claim=claim.id,
-        variant=name,
+    return replace(
+        result,
         worst_ratio=ratio,
         violated=violated,
         instances=instances,
         where=where,
-        seconds=time.perf_counter() - started,
-        worst=result.worst,
         certificate=certificate,
     )

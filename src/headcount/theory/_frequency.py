@@ -45,6 +45,8 @@ class Experiment:
     instances along a leading axis; `sides` gives lhs and rhs of one of them;
     `exceeds_naively(case, variant, seed, repetitions)` counts exceedances by an independent
     NumPy path with its own random numbers; `delta(case)` is the probability that is allowed.
+    `case_problem(case)` says why a case is outside the claim's domain; `vary(rng)` draws another
+    case for the search.
     """
 
     cases: tuple[Mapping[str, Any], ...]
@@ -52,6 +54,13 @@ class Experiment:
     sides: Callable[[Any, str], Any]
     delta: Callable[[Mapping[str, Any]], float]
     exceeds_naively: Callable[[Mapping[str, Any], str, int, int], int]
+    case_problem: Callable[[Mapping[str, Any]], str | None] = lambda case: None
+    vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
+
+    def searched(self, rng: np.random.Generator, count: int) -> list[Mapping[str, Any]]:
+        """The declared cases and `count` random ones, those inside the domain."""
+        drawn = [self.vary(rng) for _ in range(count)] if self.vary is not None else []
+        return [case for case in (*self.cases, *drawn) if self.case_problem(case) is None]
 
 
 class Frequency(NamedTuple):

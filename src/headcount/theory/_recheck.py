@@ -1,39 +1,50 @@
-"""Recheck a certificate with arithmetic that shares nothing with the search that found it."""
+"""Recheck a certificate, trusting nothing in it: domain, hypotheses, both sides, its own numbers.
 
-from __future__ import annotations
+An instance is decided in ball arithmetic by two evaluations that share nothing with the search
+or with each other. A frequency is counted again with the recheck's own draws and an exact
+binomial interval.
+"""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core import BadArgument
 from ._certificate import Certificate, read_certificate
 from ._claim import Check, Claim, Kind
-from ._frequency import frequency_of
+from ._frequency import Frequency, frequency_of
+from ._prove import Proof, Status, prove
+from ._pytree import instance_from
 from ._registry import claims
-from ._verdict import ROUNDING
-from .slow import FLOATS, Arithmetic, precise
+from ._slow_sides import slow_sides
+from .slow import FLOATS
 
-NEAR_ONE = 1e-6
-"""Within this of 1, float64 does not decide: mpmath does."""
 AGREEMENT = 1e-6
-"""The certificate's own ratio must agree with the recheck to this, relatively."""
-_SLACK = 1e-12
+"""The certificate's own numbers must agree with the recheck to this, relatively."""
+CONFIDENCE = 1 - 1e-9
+"""Of the binomial interval that a frequency must exceed delta with."""
+MOST_REPETITIONS = 20_000
+"""A certificate that asks for more work than this is refused before any is done."""
 
 
 @dataclass(frozen=True)
 class Recheck:
-    """What the independent evaluation says about a certificate."""
+    """What the independent evaluations say about a certificate."""
 
     claim: str
     variant: str
-    confirmed: bool
+    status: Status
     ratio: float
     arithmetic: str
     message: str
     hypotheses: tuple[Check, ...] = ()
+    proof: Proof | None = None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the violation is established."""
+        return self.status is Status.PROVED
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `recheck --json` prints."""
@@ -41,6 +52,7 @@ class Recheck:
             "claim": self.claim,
             "variant": self.variant,
             "confirmed": self.confirmed,
+            "outcome": str(self.status),
             "ratio": self.ratio,
             "arithmetic": self.arithmetic,
             "hypotheses": [check.to_json() for check in self.hypotheses],
@@ -48,36 +60,8 @@ class Recheck:
         }
 
 
-def _numbers(num: Arithmetic, value: Any) -> Any:
-    if isinstance(value, (str, int)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_numbers(num, entry) for entry in value]
-    return num.number(value)
-
-
-def naive_data(num: Arithmetic, instance: dict[str, Any]) -> dict[str, Any]:
-    """The instance's arrays as nested lists of `num` numbers; names and counts as they are."""
-    return {
-        name: value if isinstance(value, (str, int)) else _numbers(num, np.asarray(value).tolist())
-        for name, value in instance.items()
-    }
-
-
-def naive_ratio(claim: Claim, num: Arithmetic, data: dict[str, Any], variant: str) -> Any:
-    """lhs/rhs by the slow path; for an identity the relative difference over ROUNDING."""
-    lhs, rhs = claim.naive(num, data, variant)
-    if claim.kind is Kind.IDENTITY:
-        size = max(max(abs(x) for x in lhs), max(abs(x) for x in rhs), num.number(1e-300))
-        gap = max(abs(x - y) for x, y in zip(lhs, rhs, strict=True))
-        return gap / (num.number(ROUNDING) * size)
-    if lhs == 0:
-        return num.number(0)
-    return lhs / rhs if rhs != 0 else num.number("inf")
-
-
 def recheck(certificate: Certificate | Path | str) -> Recheck:
-    """Confirm or reject a certificate: hypotheses, both sides, and agreement with its numbers."""
+    """Decide a certificate: the violation is proved, refuted, or stays undecided."""
     if not isinstance(certificate, Certificate):
         certificate = read_certificate(Path(certificate))
     claim = claims[certificate.claim]
@@ -88,70 +72,126 @@ def recheck(certificate: Certificate | Path | str) -> Recheck:
 
 
 def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> Recheck:
-    try:
-        data = naive_data(FLOATS, dict(certificate.instance))
-        checks = tuple(
-            Check(h.name, float(h.naive(FLOATS, data)), h.threshold) for h in claim.hypotheses
-        )
-        ratio = float(naive_ratio(claim, FLOATS, data, variant))
-        arithmetic = "float64 loops"
-        if claim.kind is not Kind.IDENTITY and abs(ratio - 1) < NEAR_ONE:
-            num = precise()
-            exact = naive_ratio(claim, num, naive_data(num, dict(certificate.instance)), variant)
-            ratio, arithmetic = float(exact), "mpmath, 50 digits"
-    except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
-        if isinstance(error, BadArgument):
-            raise
-        raise BadArgument(
-            "file", certificate.claim, f"does not fit the claim: {error!r}", fix="write it again"
-        ) from error
-    confirmed, message = _decide(checks, ratio, certificate.claimed.get("ratio", float("nan")))
-    return Recheck(claim.id, variant, confirmed, ratio, arithmetic, message, checks)
+    kind = claim.instance_class
+    if kind is None or not claim.families:
+        problem = "is not decided by an instance"
+        raise BadArgument("file", claim.id, problem, fix="give a frequency certificate")
+    instance = instance_from(kind, certificate.instance)
+    proof = prove(claim, variant, instance)
+    twin = proof.twin
+    checks = tuple(Check(*values) for values in twin.hypotheses)
+    ratio = _ratio(claim, twin.lhs, twin.rhs)
+    arithmetic = f"balls: {twin.name} at {twin.bits} bits, {proof.traced.name} "
+    arithmetic += (
+        f"at {proof.traced.bits} bits"
+        if proof.traced.status is not Status.UNAVAILABLE
+        else f"not available ({proof.traced.reason})"
+    )
+    status, message = proof.status, f"{proof.status}: {proof.reason}"
+    if proof.proved:
+        differs = _disagreement(certificate, twin.lhs, twin.rhs, ratio, claim, checks)
+        if differs is not None:
+            status, message = Status.REFUTED, f"refuted: {differs}"
+        else:
+            message = f"the violation is proved: {_amount(claim, twin.lhs, twin.rhs, ratio)}"
+    return Recheck(claim.id, variant, status, ratio, arithmetic, message, checks, proof)
 
 
-def _decide(checks: tuple[Check, ...], ratio: float, claimed: float) -> tuple[bool, str]:
-    failed = [check for check in checks if check.margin < -_SLACK * max(1, abs(check.threshold))]
-    if failed:
-        worst = failed[0]
-        return False, f"rejected: {worst.name} fails, {worst.value!r} > {worst.threshold!r}"
-    if not abs(ratio - claimed) <= AGREEMENT * abs(claimed):
-        return (
-            False,
-            f"rejected: the file claims the ratio {claimed!r}, the recheck gives {ratio!r}",
-        )
-    if not ratio > 1 + ROUNDING:
-        return False, f"rejected: the ratio {ratio!r} does not exceed 1 beyond rounding"
-    return True, f"confirmed: ratio {ratio:.9g}"
+def _ratio(claim: Claim, lhs: float, rhs: float) -> float:
+    if claim.kind is Kind.IDENTITY:
+        return abs(lhs - rhs) / max(abs(lhs), abs(rhs), 1e-300)
+    return lhs / rhs if rhs > 0 else math.inf
+
+
+def _amount(claim: Claim, lhs: float, rhs: float, ratio: float) -> str:
+    if claim.kind is Kind.IDENTITY:
+        return f"an entry is {lhs:.9g} on one side and {rhs:.9g} on the other"
+    return f"{lhs:.9g} > {rhs:.9g}, ratio {ratio:.9g}"
+
+
+def _disagreement(
+    certificate: Certificate, lhs: float, rhs: float, ratio: float, claim: Claim, checks: Any
+) -> str | None:
+    """The first number of the file that is not what the recheck finds."""
+    numbers = [("lhs", lhs), ("rhs", rhs), ("ratio", ratio)]
+    if claim.kind is Kind.IDENTITY:  # the file's sides are norms, the proof is by entries
+        sides = slow_sides(claim, FLOATS, certificate.instance, certificate.variant)
+        numbers = [(name, math.hypot(*side)) for name, side in zip(("lhs", "rhs"), sides)]
+    pairs = [(name, certificate.claimed.get(name, math.nan), found) for name, found in numbers]
+    stated = {check.name: check for check in certificate.hypotheses}
+    if set(stated) != {check.name for check in checks}:
+        return "the file lists other hypotheses than the claim has"
+    for check in checks:
+        pairs.append((check.name, stated[check.name].value, check.value))
+        pairs.append((f"threshold of {check.name}", stated[check.name].threshold, check.threshold))
+    for name, said, found in pairs:
+        size = max(abs(found), 1e-9)  # hypotheses may be zero up to rounding
+        if not (said == found or abs(said - found) <= AGREEMENT * size):
+            return f"the file states {name} = {said!r}, the recheck finds {found!r}"
+    return None
 
 
 def _recheck_frequency(claim: Claim, certificate: Certificate, variant: str) -> Recheck:
-    arithmetic = "NumPy loops, own random numbers"
-    if claim.experiment is None:
+    experiment = claim.experiment
+    if experiment is None:
         raise BadArgument("file", claim.id, "is not tested by frequency", fix="write it again")
-    claimed, case = certificate.claimed, certificate.case
+    case = dict(certificate.case)
+    problem = experiment.case_problem(case)
+    arithmetic = "slow twin, own random numbers, exact binomial interval"
+    if problem is not None:
+        message = f"refuted: outside the domain: {problem}"
+        return Recheck(claim.id, variant, Status.REFUTED, math.nan, arithmetic, message)
+    repetitions, stated = _counts(claim, certificate)
     try:
-        repetitions, seed = int(claimed["repetitions"]), int(claimed["seed"])
-        delta = claim.experiment.delta(case)
-        count = claim.experiment.exceeds_naively(case, variant, seed, repetitions)
-        stated = int(claimed["exceedances"])
-    except (KeyError, TypeError, ValueError) as error:
+        delta = experiment.delta(case)
+        # The recheck's own stream: a file cannot choose the draws that suit it.
+        count = experiment.exceeds_naively(case, variant, _SEED, repetitions)
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         if isinstance(error, BadArgument):
             raise
-        raise BadArgument(
-            "file", claim.id, f"does not fit the claim: {error!r}", fix="write it again"
-        ) from error
-    result = frequency_of(count, repetitions, delta)
-    ratio = result.rate / delta
-    if count != stated:
-        message = f"rejected: the file counts {stated} exceedances, the recheck {count}"
-    elif result.interval.low <= delta:
-        message = (
-            f"rejected: the interval of {count}/{repetitions} does not exclude delta={delta:g}"
+        problem = f"does not fit the claim: {error!r}"
+        raise BadArgument("file", claim.id, problem, fix="write it again") from error
+    result = frequency_of(count, repetitions, delta, CONFIDENCE)
+    status, message = _judge_count(result, frequency_of(stated, repetitions, delta, CONFIDENCE))
+    return Recheck(claim.id, variant, status, result.rate / delta, arithmetic, message)
+
+
+_SEED = 0x5EED
+"""Of the recheck's own draws."""
+
+
+def _counts(claim: Claim, certificate: Certificate) -> tuple[int, int]:
+    numbers = {}
+    for name, least in (("repetitions", 1), ("exceedances", 0)):
+        value = certificate.claimed.get(name, math.nan)
+        if not (math.isfinite(value) and value == int(value) and value >= least):
+            problem = f"{name} = {value} is no count"
+            raise BadArgument("file", claim.id, problem, fix="write it again")
+        numbers[name] = int(value)
+    if numbers["repetitions"] > MOST_REPETITIONS:
+        problem = f"asks for {numbers['repetitions']} repetitions"
+        fix = f"at most {MOST_REPETITIONS} are done"
+        raise BadArgument("file", claim.id, problem, fix=fix)
+    if numbers["exceedances"] > numbers["repetitions"]:
+        raise BadArgument("file", claim.id, "counts more than it repeats", fix="write it again")
+    return numbers["repetitions"], numbers["exceedances"]
+
+
+def _judge_count(found: Frequency, stated: Frequency) -> tuple[Status, str]:
+    times = f"{found.exceedances} of {found.repetitions} times"
+    if stated.interval.low > found.interval.high or stated.interval.high < found.interval.low:
+        return Status.REFUTED, (
+            f"refuted: the file counts {stated.exceedances} exceedances, the recheck "
+            f"{found.exceedances}: more than chance can explain"
         )
-    else:
-        low = result.interval.low
-        message = (
-            f"confirmed: failed {count} of {repetitions} times, at least {low:.4g} > {delta:g}"
+    if found.interval.low > found.delta:
+        low = found.interval.low
+        return Status.PROVED, (
+            f"the violation is established: failed {times}, so with probability above "
+            f"{low:.4g} > {found.delta:g} (error probability below 1e-9)"
         )
-        return Recheck(claim.id, variant, True, ratio, arithmetic, message)
-    return Recheck(claim.id, variant, False, ratio, arithmetic, message)
+    if found.interval.high <= found.delta:
+        return Status.REFUTED, f"refuted: failed only {times}, allowed {found.delta:g}"
+    return Status.UNDECIDED, (
+        f"undecided: failed {times}, whose interval does not exclude delta = {found.delta:g}"
+    )

@@ -1,9 +1,7 @@
 """Numbers shown to a reader are rounded to the safe side: bounds up, guarantees down."""
 
-from __future__ import annotations
-
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 
 def _rounded(value: float, digits: int, mode: str) -> str:
@@ -29,3 +27,19 @@ def round_down(value: float, digits: int = 3) -> str:
     '0.987'
     """
     return _rounded(value, digits, ROUND_FLOOR)
+
+
+def ordered(left: float, right: float, digits: int = 3) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes that they order as written as they do in truth.
+
+    >>> ordered(0.1714, 0.1716)
+    ('0.1714', '0.1716')
+    """
+    for precision in range(digits, 18):
+        shown = [_rounded(value, precision, ROUND_HALF_EVEN) for value in (left, right)]
+        if not all(map(math.isfinite, (left, right))):
+            break
+        a, b = map(float, shown)
+        if (a < b) == (left < right) and (a > b) == (left > right):
+            break
+    return shown[0], shown[1]

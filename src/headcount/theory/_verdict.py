@@ -1,6 +1,7 @@
-"""Verdicts: what a claim says about an instance, with the numbers and a message."""
+"""Verdicts: what a claim says about an instance, with the numbers and a message.
 
-from __future__ import annotations
+One rule for everybody: no right side is used unless every hypothesis was evaluated and holds.
+"""
 
 import enum
 import functools
@@ -17,11 +18,12 @@ from ..core import Array, BadArgument, check_count, float64, stream
 from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
 from ._frequency import Frequency, frequency_of
-from ._rounding import round_down, round_up
-from ._setting import Setting
+from ._rounding import ordered, round_down, round_up
 
 ROUNDING = 1e-9
 """A ratio above 1 + ROUNDING is a violation; below, the excess could be float64 rounding."""
+
+NOT_MEASURED = float("nan")
 
 
 class Outcome(enum.StrEnum):
@@ -36,15 +38,18 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of one claim on one instance, run or family of seeds."""
+    """The outcome of one claim on one instance, run or family of seeds.
+
+    Where a hypothesis fails there is no right side and no ratio: both are NaN.
+    """
 
     claim: str
     variant: str
     outcome: Outcome
     message: str
-    lhs: float = float("nan")
-    rhs: float = float("nan")
-    ratio: float = float("nan")
+    lhs: float = NOT_MEASURED
+    rhs: float = NOT_MEASURED
+    ratio: float = NOT_MEASURED
     hypotheses: tuple[Check, ...] = ()
     constants: Mapping[str, float] = field(default_factory=dict)
     frequency: Frequency | None = None
@@ -64,27 +69,59 @@ class Verdict:
         }
 
 
-def ratio_of(kind: Kind, sides: Sides) -> Any:
-    """lhs / rhs; for an identity the largest difference over ROUNDING times the sides' size.
+_TINY = 1e-290
 
-    Either way a value above 1 (beyond rounding) means that the statement fails. 0/0 counts as 0.
+
+def _ratios(lhs: Any, rhs: Any) -> Any:
+    """A number above 1 exactly where lhs > rhs, for sides of any sign.
+
+    lhs/rhs for a positive right side; rhs/lhs where both are negative; 0/0 counts as 0.
     """
+    tiny = jnp.asarray(_TINY, jnp.result_type(lhs, rhs))
+    positive = lhs / jnp.maximum(rhs, tiny)
+    negative = rhs / jnp.minimum(lhs, -tiny)
+    above_nothing = jnp.where(lhs <= tiny, 0.0, jnp.inf)
+    at_most_zero = jnp.where(lhs < -tiny, negative, above_nothing)
+    ratio = jnp.where(rhs > 0, jnp.where(jnp.abs(lhs) <= tiny, 0.0, positive), at_most_zero)
+    return jnp.where(jnp.isnan(lhs) | jnp.isnan(rhs), jnp.nan, ratio)
+
+
+def ratio_of(kind: Kind, sides: Sides) -> Any:
+    """lhs / rhs at the worst entry; for an identity the difference over ROUNDING times the size.
+
+    Either way a value above 1 (beyond rounding) means that the statement fails.
+    """
+    lhs, rhs = jnp.broadcast_arrays(jnp.asarray(sides.lhs), jnp.asarray(sides.rhs))
     if kind is Kind.IDENTITY:
-        lhs, rhs = jnp.ravel(jnp.asarray(sides.lhs)), jnp.ravel(jnp.asarray(sides.rhs))
         sizes = jnp.maximum(jnp.max(jnp.abs(lhs)), jnp.max(jnp.abs(rhs)))
         size = jnp.maximum(sizes, jnp.asarray(sides.scale))
-        gap = jnp.max(jnp.abs(lhs - rhs))
-        return gap / jnp.maximum(ROUNDING * size, 1e-300)
-    lhs, rhs = jnp.asarray(sides.lhs), jnp.asarray(sides.rhs)
-    tiny = jnp.asarray(1e-290, lhs.dtype)
-    return jnp.where(lhs <= tiny, 0.0, lhs / jnp.maximum(rhs, tiny))
+        return jnp.max(jnp.abs(lhs - rhs)) / jnp.maximum(ROUNDING * size, 1e-300)
+    return jnp.max(_ratios(lhs, rhs))
+
+
+def score_of(kind: Kind, sides: Sides) -> Any:
+    """What the falsifier climbs: log(lhs/rhs) at the worst entry, for sides of any sign."""
+    if kind is Kind.IDENTITY:
+        return jnp.log(jnp.maximum(ratio_of(kind, sides), 1e-250))
+    lhs, rhs = jnp.broadcast_arrays(jnp.asarray(sides.lhs), jnp.asarray(sides.rhs))
+    gap = (lhs - rhs) / jnp.maximum(jnp.abs(lhs) + jnp.abs(rhs), _TINY)
+    ratios = _ratios(lhs, rhs)
+    known = (ratios > 1e-250) & (ratios < 1e250)
+    logs = jnp.log(jnp.where(known, ratios, 1.0))
+    # Signs differ: nothing to compare but the gap, far below (or above) every real ratio.
+    scores = jnp.where(known, logs, jnp.where(lhs > rhs, 600.0, -600.0) + gap)
+    scores = jnp.where(jnp.isnan(ratios), -jnp.inf, scores)
+    return jnp.max(scores)
 
 
 def summarise(kind: Kind, sides: Sides) -> tuple[float, float]:
-    """lhs and rhs as two numbers; the arrays of an identity by their Euclidean norms."""
+    """lhs and rhs as two numbers: at the worst entry; an identity's arrays by their norms."""
+    lhs, rhs = np.broadcast_arrays(np.asarray(sides.lhs), np.asarray(sides.rhs))
     if kind is Kind.IDENTITY:
-        return float(np.linalg.norm(sides.lhs)), float(np.linalg.norm(sides.rhs))
-    return float(sides.lhs), float(sides.rhs)
+        return float(np.linalg.norm(lhs)), float(np.linalg.norm(rhs))
+    ratios = np.asarray(_ratios(jnp.asarray(lhs), jnp.asarray(rhs))).ravel()
+    worst = int(np.argmax(np.where(np.isnan(ratios), np.inf, ratios)))
+    return float(lhs.ravel()[worst]), float(rhs.ravel()[worst])
 
 
 def judge(
@@ -92,7 +129,7 @@ def judge(
     instance: Instance,
     variant: str | None = None,
     *,
-    setting: Setting | None = None,
+    setting: Any | None = None,
     event: Check | None = None,
 ) -> Verdict:
     """Ask `claim` about `instance`.
@@ -101,28 +138,44 @@ def judge(
     `event` is then the measured event on which the statement is conditioned.
     """
     name = claim.variant(variant)
+    problem = outside_domain(instance)
+    if problem is not None:
+        return Verdict(claim.id, name, Outcome.NOT_APPLICABLE, f"outside the domain: {problem}")
     with float64():
         checks, sides = _evaluate(claim, name, instance)
         if setting is not None:
-            sides = _against_setting(claim, sides, setting, name)
-            checks += (event,) if event is not None and claim.needs_event else ()
+            bound, decided = claim.promise(setting, name)
+            sides = sides._replace(
+                rhs=bound.rhs, constants=dict(bound.constants), trivial=bound.trivial
+            )
+            checks += (*decided, *_event(claim, event))
         ratio = float(ratio_of(claim.kind, sides))
-    lhs, rhs = summarise(claim.kind, sides)
-    constants = {key: float(value) for key, value in sides.constants.items()}
-    outcome, message = _decide(claim, checks, sides, lhs, rhs, ratio)
-    return Verdict(claim.id, name, outcome, message, lhs, rhs, ratio, checks, constants)
+    return decide(claim, name, sides, checks, ratio)
+
+
+def outside_domain(instance: Instance) -> str | None:
+    """Why an instance is not one of those that its class describes; None if it is."""
+    problem = getattr(instance, "problem", None)
+    return problem() if problem is not None else None
+
+
+def _event(claim: Claim, event: Check | None) -> tuple[Check, ...]:
+    if not claim.needs_event:
+        return ()
+    return (event if event is not None else Check("the event, which was not measured", np.nan, 0),)
 
 
 def _evaluate(claim: Claim, name: str, instance: Instance) -> tuple[tuple[Check, ...], Sides]:
     """Hypotheses and sides; compiled when the claim is one that can be searched."""
     if not claim.families and claim.experiment is None:
-        return tuple(h.check(instance) for h in claim.hypotheses), claim.evaluate(instance, name)
-    values, sides = _evaluator(claim.sides, claim.hypotheses, name)(instance)
+        checks = tuple(h.check(instance, name) for h in claim.hypotheses)
+        return checks, claim.evaluate(instance, name)
+    measured, sides = _evaluator(claim.sides, claim.hypotheses, name)(instance)
     checks = tuple(
-        Check(h.name, float(value), h.threshold)
-        for h, value in zip(claim.hypotheses, values, strict=True)
+        Check(h.name, float(value), float(limit))
+        for h, (value, limit) in zip(claim.hypotheses, measured, strict=True)
     )
-    return checks, sides if claim.factor == 1.0 else sides._replace(rhs=claim.factor * sides.rhs)
+    return checks, claim.scaled(sides)
 
 
 @functools.lru_cache(maxsize=64)
@@ -130,43 +183,59 @@ def _evaluator(
     sides: Callable[[Instance, str], Sides], hypotheses: tuple[Hypothesis, ...], variant: str
 ) -> Any:
     def evaluate(instance: Instance) -> tuple[list[Any], Sides]:
-        return [h.value(instance) for h in hypotheses], sides(instance, variant)
+        measured = [(h.value(instance), h.limit(instance, variant)) for h in hypotheses]
+        return measured, sides(instance, variant)
 
     return jax.jit(evaluate, compiler_options=quick_compilation())
 
 
-def _against_setting(claim: Claim, sides: Sides, setting: Setting, name: str) -> Sides:
-    if claim.bound is None:
-        raise BadArgument("setting", setting, f"{claim.id} has no a priori bound", fix="omit it")
-    bound = claim.bound(setting, name)
-    return sides._replace(
-        rhs=claim.factor * bound.rhs, constants=dict(bound.constants), trivial=bound.trivial
-    )
-
-
-def _decide(
-    claim: Claim, checks: tuple[Check, ...], sides: Sides, lhs: float, rhs: float, ratio: float
-) -> tuple[Outcome, str]:
+def decide(
+    claim: Claim, name: str, sides: Sides, checks: tuple[Check, ...], ratio: float
+) -> Verdict:
+    """The verdict on measured sides and hypotheses."""
+    lhs, rhs = summarise(claim.kind, sides)
     failed = [check for check in checks if not check.holds]
     if failed:
-        worst = min(failed, key=lambda check: check.margin)
-        return Outcome.NOT_APPLICABLE, (
-            f"{worst.name} fails: {worst.value:.6g} exceeds {worst.threshold:.6g} "
-            f"by {round_up(-worst.margin)}"
+        worst = min(failed, key=lambda check: np.nan_to_num(check.margin, nan=-np.inf))
+        return Verdict(
+            claim.id, name, Outcome.NOT_APPLICABLE, _fails(worst), lhs, hypotheses=checks
         )
-    if not np.isfinite(ratio):
-        return Outcome.INCONCLUSIVE, "the sides could not be evaluated in float64"
-    shown = f"{round_up(lhs)} against {round_down(rhs)}"
-    if ratio > 1 + ROUNDING:
-        excess = "the sides differ" if claim.kind is Kind.IDENTITY else f"ratio {ratio:.6g}"
-        return Outcome.VIOLATED, f"left side {shown}: {excess}"
+    constants = {key: float(value) for key, value in sides.constants.items()}
+    outcome, message = _outcome(claim, sides, lhs, rhs, ratio)
+    return Verdict(claim.id, name, outcome, message, lhs, rhs, ratio, checks, constants)
+
+
+def _fails(check: Check) -> str:
+    if not np.isfinite(check.value):
+        return f"{check.name}: not a finite number ({check.value})"
+    value, threshold = ordered(check.value, check.threshold)
+    return f"{check.name} fails: {value} exceeds {threshold} by {round_up(-check.margin)}"
+
+
+def _outcome(
+    claim: Claim, sides: Sides, lhs: float, rhs: float, ratio: float
+) -> tuple[Outcome, str]:
+    infinite = not (np.isfinite(lhs) and np.isfinite(rhs))
+    if np.isnan(ratio) or infinite:
+        side = "left" if not np.isfinite(lhs) else "right"
+        return Outcome.INCONCLUSIVE, f"the {side} side is {lhs if side == 'left' else rhs}"
     if claim.kind is Kind.IDENTITY:
+        if ratio > 1 + ROUNDING:
+            return Outcome.VIOLATED, f"the sides differ by {round_down(ratio * ROUNDING)} of them"
         return Outcome.HOLDS, f"both sides agree to {round_up(max(ratio, 0) * ROUNDING)}"
+    spread = float(np.max(np.asarray(sides.spread)))
+    if not np.isfinite(spread):
+        return Outcome.INCONCLUSIVE, "the estimate of the left side has no interval"
+    left, right = ordered(lhs, rhs)
+    shown = f"left side {left} against {right}"
+    if ratio > 1 + ROUNDING and lhs - spread > rhs:
+        return Outcome.VIOLATED, f"{shown}: ratio {round_down(ratio, 6)}"
+    if spread and lhs + spread > rhs:
+        return Outcome.INCONCLUSIVE, f"{shown}, with an uncertainty of {round_up(spread)}"
     if sides.trivial is not None and rhs >= float(sides.trivial):
-        return Outcome.VACUOUS, (
-            f"the bound {round_up(rhs)} is not below the trivial {round_down(float(sides.trivial))}"
-        )
-    return Outcome.HOLDS, f"left side {shown}: ratio {ratio:.3g}"
+        known = round_down(float(sides.trivial))
+        return Outcome.VACUOUS, f"the bound {round_up(rhs)} is not below the trivial {known}"
+    return Outcome.HOLDS, f"{shown}: ratio {round_up(ratio)}"
 
 
 @functools.lru_cache(maxsize=128)
@@ -194,6 +263,9 @@ def judge_frequency(
     check_count("repetitions", repetitions)
     if claim.experiment is None:
         raise BadArgument("claim", claim.id, "is not tested by frequency", fix="use judge")
+    problem = claim.experiment.case_problem(case)
+    if problem is not None:
+        raise BadArgument("case", dict(case), problem, fix="see the claim's own cases")
     drawn = claim.experiment.draw(case, generator(stream(seed, "frequency", claim.id)), repetitions)
     with float64():
         exceeded = np.asarray(_counter(claim, name)(drawn))

@@ -1,0 +1,188 @@
+"""Proofs of violations in ball arithmetic, by two evaluations that share nothing.
+
+Inputs are exact float64 values. Each evaluation encloses every hypothesis and both sides, at a
+precision that is raised until they separate: the violation is proved when the enclosure of lhs
+lies above that of rhs and every hypothesis' enclosure lies inside its threshold. The slow twin is
+one evaluation; the other interprets the jaxpr of the fast path.
+"""
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+from flint import arb
+
+from ._ball_jaxpr import UnsupportedPrimitive, enclose
+from ._balls import Ball, Undecided
+from ._claim import Claim, Instance, Kind
+from ._pytree import arrays_of
+from ._slow_sides import slow_checks, slow_sides
+from ._verdict import outside_domain
+from .slow import balls
+
+PRECISIONS = (96, 192, 384, 768)
+"""Bits, tried in turn: twice as many where enclosures still overlap."""
+
+
+class Status(enum.StrEnum):
+    """What an evaluation says about an alleged violation."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNDECIDED = "undecided"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation's answer, with the quantity that decided it and the sides it saw."""
+
+    name: str
+    status: Status
+    reason: str
+    bits: int
+    lhs: float = float("nan")
+    rhs: float = float("nan")
+    hypotheses: tuple[tuple[str, float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Both evaluations of one instance."""
+
+    twin: Evaluation
+    traced: Evaluation
+
+    @property
+    def status(self) -> Status:
+        """Proved by the slow twin, and not contradicted or left open by the jaxpr."""
+        both = (self.twin.status, self.traced.status)
+        if Status.REFUTED in both:
+            return Status.REFUTED
+        if self.twin.status is Status.PROVED and self.traced.status is not Status.UNDECIDED:
+            return Status.PROVED
+        return Status.UNDECIDED
+
+    @property
+    def proved(self) -> bool:
+        """Whether the violation is proved."""
+        return self.status is Status.PROVED
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the instance is shown not to be a violation."""
+        return self.status is Status.REFUTED
+
+    @property
+    def reason(self) -> str:
+        """What decided, or what did not separate."""
+        for evaluation in (self.twin, self.traced):
+            if evaluation.status is self.status or evaluation.status is Status.REFUTED:
+                return f"{evaluation.name}: {evaluation.reason}"
+        return f"{self.twin.name}: {self.twin.reason}"
+
+
+Checks = Sequence[tuple[str, Any, Any]]
+Enclosed = tuple[Checks, Callable[[], tuple[Sequence[Any], Sequence[Any]]]]
+"""Hypotheses as (name, value, limit), and a function that gives both sides."""
+
+
+def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
+    """Decide whether an instance violates a variant of a claim."""
+    problem = outside_domain(instance)
+    if problem is not None:
+        outside = Evaluation("domain", Status.REFUTED, problem, 0)
+        return Proof(outside, outside)
+    fields = arrays_of(instance)
+
+    def by_twin(bits: int) -> Evaluation:
+        with balls(bits) as num:
+            checks = slow_checks(claim, num, fields, variant)
+            return _decide(claim, checks, lambda: slow_sides(claim, num, fields, variant))
+
+    def by_jaxpr(bits: int) -> Evaluation:
+        measured, lhs, rhs = enclose(_traced(claim, variant), instance, bits=bits)
+        with balls(bits):
+            checks = [
+                (h.name, value.item(), limit.item())
+                for h, (value, limit) in zip(claim.hypotheses, measured, strict=True)
+            ]
+            return _decide(claim, checks, lambda: (list(lhs.ravel()), list(rhs.ravel())))
+
+    return Proof(_raise("slow twin", by_twin), _raise("jaxpr", by_jaxpr))
+
+
+def _traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
+    """Hypotheses and both sides as one function of the instance, for the interpreter."""
+
+    def function(instance: Instance) -> Any:
+        measured = [(h.value(instance), h.limit(instance, variant)) for h in claim.hypotheses]
+        sides = claim.evaluate(instance, variant)
+        lhs, rhs = jax.numpy.broadcast_arrays(
+            jax.numpy.asarray(sides.lhs), jax.numpy.asarray(sides.rhs)
+        )
+        return measured, lhs, rhs
+
+    return function
+
+
+def _raise(name: str, evaluate: Callable[[int], Evaluation]) -> Evaluation:
+    """Evaluate at rising precision until decided."""
+    last = Evaluation(name, Status.UNDECIDED, "not evaluated", 0)
+    for bits in PRECISIONS:
+        try:
+            last = replace(evaluate(bits), name=name, bits=bits)
+        except Undecided as error:
+            last = Evaluation(name, Status.UNDECIDED, str(error), bits)
+        except UnsupportedPrimitive as error:
+            return Evaluation(name, Status.UNAVAILABLE, str(error), bits)
+        except (ArithmeticError, ValueError, IndexError, KeyError, TypeError) as error:
+            return Evaluation(name, Status.REFUTED, f"cannot be evaluated: {error!r}", bits)
+        if last.status is not Status.UNDECIDED:
+            break
+    return last
+
+
+def _at_most(x: Any, y: Any) -> bool | None:
+    """Whether x <= y, or None where the enclosures leave it open."""
+    left, right = _arb(x), _arb(y)
+    if left <= right:
+        return True
+    return False if left > right else None
+
+
+def _arb(x: Any) -> arb:
+    return x.arb if isinstance(x, Ball) else arb(x)
+
+
+def _decide(
+    claim: Claim, checks: Checks, sides: Callable[[], tuple[Sequence[Any], Sequence[Any]]]
+) -> Evaluation:
+    measured = tuple((name, float(_arb(value)), float(_arb(limit))) for name, value, limit in checks)
+    inside = [_at_most(value, limit) for _, value, limit in checks]
+    if False in inside:
+        name, value, limit = measured[inside.index(False)]
+        text = f"{name} fails: {value!r} > {limit!r}"
+        return Evaluation("", Status.REFUTED, text, 0, hypotheses=measured)
+    left, right = sides()
+    below = [_at_most(x, y) for x, y in zip(left, right, strict=True)]
+    entry = below.index(False) if False in below else 0
+    shown = (float(_arb(left[entry])), float(_arb(right[entry])))
+    answer = Evaluation("", Status.UNDECIDED, "", 0, *shown, measured)
+    if None in inside:
+        name = checks[inside.index(None)][0]
+        return replace(answer, reason=f"{name}: value and threshold do not separate")
+    if claim.kind is Kind.IDENTITY:
+        above = [_at_most(y, x) for x, y in zip(left, right, strict=True)]
+        if False in below or False in above:
+            return replace(answer, status=Status.PROVED, reason="the two sides differ")
+        if all(below) and all(above):
+            return replace(answer, status=Status.REFUTED, reason="the two sides are equal")
+    elif False in below:
+        return replace(answer, status=Status.PROVED, reason="the left side exceeds the right")
+    elif all(below):
+        text = "the left side does not exceed the right"
+        return replace(answer, status=Status.REFUTED, reason=text)
+    return replace(answer, reason="left and right side do not separate")
