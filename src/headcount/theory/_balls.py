@@ -74,7 +74,7 @@ def nonnegative(x: arb) -> arb:
 
 def square(x: arb) -> arb:
     """x^2, never below zero."""
-    return nonnegative(x * x)
+    return (x * x).nonnegative_part()
 
 
 def power(x: arb, exponent: int) -> arb:
@@ -143,7 +143,7 @@ def _operand(value: Any) -> Any:
         if not is_short(value):
             raise TypeError(f"{value!r} is rounded: write num.number with a string or a quotient")
         return arb(value)
-    return None
+    raise TypeError(f"{value!r} cannot be combined with a ball: use num.number")
 
 
 class Ball:
@@ -160,28 +160,30 @@ class Ball:
         return f"Ball({self.arb.str(20)})"
 
     def __add__(self, other: Any) -> Ball:
-        return _combined(self.arb.__add__, other)
+        return Ball(self.arb + (other.arb if type(other) is Ball else _operand(other)))
 
     def __radd__(self, other: Any) -> Ball:
-        return _combined(self.arb.__radd__, other)
+        return Ball(_operand(other) + self.arb)
 
     def __sub__(self, other: Any) -> Ball:
-        return _combined(self.arb.__sub__, other)
+        return Ball(self.arb - (other.arb if type(other) is Ball else _operand(other)))
 
     def __rsub__(self, other: Any) -> Ball:
-        return _combined(self.arb.__rsub__, other)
+        return Ball(_operand(other) - self.arb)
 
     def __mul__(self, other: Any) -> Ball:
-        return Ball(square(self.arb)) if other is self else _combined(self.arb.__mul__, other)
+        if other is self:
+            return Ball(square(self.arb))
+        return Ball(self.arb * (other.arb if type(other) is Ball else _operand(other)))
 
     def __rmul__(self, other: Any) -> Ball:
-        return _combined(self.arb.__rmul__, other)
+        return Ball(_operand(other) * self.arb)
 
     def __truediv__(self, other: Any) -> Ball:
-        return _combined(self.arb.__truediv__, other)
+        return Ball(self.arb / (other.arb if type(other) is Ball else _operand(other)))
 
     def __rtruediv__(self, other: Any) -> Ball:
-        return _combined(self.arb.__rtruediv__, other)
+        return Ball(_operand(other) / self.arb)
 
     def __pow__(self, exponent: int) -> Ball:
         return Ball(power(self.arb, exponent)) if isinstance(exponent, int) else NotImplemented
@@ -216,19 +218,11 @@ class Ball:
         return not self < other
 
     def __eq__(self, other: object) -> bool:
-        operand = _operand(other)
-        if operand is None:
-            return NotImplemented
-        y = arb(operand)
+        y = arb(_operand(other))
         return _decided(equal(self.arb, y), self.arb, "==", y)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
-
-
-def _combined(operation: Callable[[Any], arb], other: Any) -> Ball:
-    operand = _operand(other)
-    return NotImplemented if operand is None else Ball(operation(operand))
 
 
 class Order(enum.StrEnum):
