@@ -1,20 +1,32 @@
 """Slow, independent arithmetic for rechecking: plain loops over plain numbers.
 
-Written once for two kinds of number: Python floats (`FLOATS`) and mpmath at 50 digits
-(`precise()`). Nothing here touches JAX or the code that a certificate was found with.
+Written once for every kind of number: Python floats (`FLOATS`), balls with proved error bounds
+(`balls(bits)`) and mpmath (`precise()`). Nothing here touches JAX or the code that a certificate
+was found with.
+
+A slow twin that is to run on balls follows four rules. It takes `num.largest`, `num.smallest`,
+`num.positive_part` and `num.between` where a plain number would take max, min or an average; it
+takes `num.root` for the square root of what cannot be negative; it branches on a number only
+where overlapping balls may stop it (`Undecided`); and it writes rounded constants as
+`num.number("0.05")` or as quotients, never as Python floats.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from numbers import Integral
 from typing import Any
 
 import mpmath
+from flint import arb
 
 from ..core import BadArgument
+from ._balls import Ball, at_precision, exact_number, hull, root, whole
 
 Number = Any
 Vector = Sequence[Number]
@@ -35,8 +47,21 @@ class Arithmetic:
     atan: Callable[[Number], Number]
     erf: Callable[[Number], Number]
     erfc: Callable[[Number], Number]
+    largest: Callable[[Iterable[Number]], Number]
+    smallest: Callable[[Iterable[Number]], Number]
+    absolute: Callable[[Number], Number]
+    root: Callable[[Number], Number]
+    """The square root of what cannot be negative: a ball is cut at zero first."""
+    between: Callable[[Number, Number], Number]
+    """A number known to lie between the two: a ball around both, else their mean."""
+    whole: Callable[[Number], int]
+    """The integer that a number is; balls that are not known to be one raise `Undecided`."""
     pi: Number
     e: Number
+
+    def positive_part(self, x: Number) -> Number:
+        """max(x, 0)."""
+        return self.largest([x, self.number(0)])
 
     def total(self, values: Sequence[Number]) -> Number:
         """The sum, starting from this kind's zero."""
@@ -57,9 +82,72 @@ FLOATS = Arithmetic(
     atan=math.atan,
     erf=math.erf,
     erfc=math.erfc,
+    largest=max,
+    smallest=min,
+    absolute=abs,
+    root=lambda x: math.sqrt(max(x, 0.0)),
+    between=lambda low, high: (low + high) / 2,
+    whole=lambda x: _whole(x, float),
     pi=math.pi,
     e=math.e,
 )
+
+
+def _whole(x: Number, kind: Callable[[Any], Number]) -> int:
+    if kind(round(x)) != x:
+        raise ValueError(f"{x} is not a whole number")
+    return round(x)
+
+
+@contextmanager
+def balls(bits: int = 200) -> Iterator[Arithmetic]:
+    """Balls at `bits` bits: every result encloses the exact value.
+
+    Operators read python-flint's precision when they run, so all of a computation belongs inside
+    the context; the precision outside is restored.
+
+    >>> with balls(100) as num:
+    ...     third = num.number(1) / 3
+    ...     bool(third * 3 > num.number("0.999")), num.sqrt(num.number(4)) == 2
+    (True, True)
+    """
+    with at_precision(bits):
+        yield Arithmetic(
+            number=_ball,
+            exp=_lifted(arb.exp),
+            log=_lifted(arb.log),
+            sqrt=_lifted(arb.sqrt),
+            tanh=_lifted(arb.tanh),
+            sin=_lifted(arb.sin),
+            cos=_lifted(arb.cos),
+            atan=_lifted(arb.atan),
+            erf=_lifted(arb.erf),
+            erfc=_lifted(arb.erfc),
+            largest=lambda values: Ball(reduce(arb.max, [_ball(v).arb for v in values])),
+            smallest=lambda values: Ball(reduce(arb.min, [_ball(v).arb for v in values])),
+            absolute=abs,
+            root=_lifted(root),
+            between=lambda low, high: Ball(hull(_ball(low).arb, _ball(high).arb)),
+            whole=lambda x: whole(_ball(x).arb),
+            pi=Ball(arb.pi()),
+            e=Ball(arb.const_e()),
+        )
+
+
+def _ball(value: Any) -> Ball:
+    """An integer or a float exactly, the decimal value of a string enclosed; no NaN."""
+    if type(value) is Ball:
+        return value
+    if isinstance(value, str):
+        parsed = arb(value)
+        if parsed.is_nan():
+            raise BadArgument("number", value, "is not a number", fix="give finite values")
+        return Ball(parsed)
+    return Ball(exact_number(int(value) if isinstance(value, Integral) else float(value)))
+
+
+def _lifted(function: Callable[[arb], arb]) -> Callable[[Number], Ball]:
+    return lambda x: Ball(function(x.arb if type(x) is Ball else _ball(x).arb))
 
 
 def precise(digits: int = 50) -> Arithmetic:
@@ -77,6 +165,12 @@ def precise(digits: int = 50) -> Arithmetic:
         atan=context.atan,
         erf=context.erf,
         erfc=context.erfc,
+        largest=max,
+        smallest=min,
+        absolute=abs,
+        root=lambda x: context.sqrt(max(x, context.zero)),
+        between=lambda low, high: (low + high) / 2,
+        whole=lambda x: _whole(x, context.mpf),
         pi=+context.pi,
         e=+context.e,
     )
@@ -92,7 +186,7 @@ def dot(x: Vector, y: Vector) -> Number:
 
 def norm(num: Arithmetic, x: Vector) -> Number:
     """The Euclidean norm."""
-    return num.sqrt(dot(x, x))
+    return num.root(num.total([entry**2 for entry in x]))
 
 
 def flat(matrix: Matrix) -> list[Number]:
@@ -107,7 +201,7 @@ def times(matrix: Matrix, x: Vector) -> list[Number]:
 
 def softmax(num: Arithmetic, z: Vector) -> list[Number]:
     """exp(z_t) / sum_s exp(z_s), shifted by the largest entry."""
-    top = max(z)
+    top = num.largest(z)
     weights = [num.exp(value - top) for value in z]
     total = sum(weights[1:], weights[0])
     return [weight / total for weight in weights]

@@ -1,0 +1,323 @@
+"""Rules for primitives that act entry by entry: arithmetic, elementary functions, logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from . import _ball_array as arrays
+from ._ball_array import Balls, as_balls, is_certain, mapped
+from ._ball_value import Equation, Rule, Value, every, kind_of
+from ._balls import FALSE, TRUE, UNKNOWN, Undecided, nearest, nonnegative, power, square
+from ._balls import root as root_of
+
+
+def _logistic(x: arb) -> arb:
+    return 1 / (1 + (-x).exp())
+
+
+def _log_gamma(x: arb) -> arb:
+    """log |Gamma(x)|, JAX's lgamma."""
+    return x.lgamma() if x > 0 else abs(x.gamma()).log()
+
+
+def _cube_root(x: arb) -> arb:
+    if x >= 0:
+        return x.root(3)
+    if x <= 0:
+        return -((-x).root(3))
+    low, high = (-x.lower()).nonnegative_part(), x.upper().nonnegative_part()
+    return arrays.hull(-low.root(3), high.root(3))
+
+
+_ANY_SIGN: dict[str, Callable[[arb], arb]] = {
+    "neg": arb.__neg__,
+    "log": arb.log,
+    "log1p": arb.log1p,
+    "expm1": arb.expm1,
+    "tanh": arb.tanh,
+    "sin": arb.sin,
+    "cos": arb.cos,
+    "tan": arb.tan,
+    "asin": arb.asin,
+    "atan": arb.atan,
+    "sinh": arb.sinh,
+    "asinh": arb.asinh,
+    "atanh": arb.atanh,
+    "erf": arb.erf,
+    "erf_inv": arb.erfinv,
+    "lgamma": _log_gamma,
+    "digamma": arb.digamma,
+    "cbrt": _cube_root,
+    "floor": arb.floor,
+    "ceil": arb.ceil,
+    "sign": arb.sgn,
+}
+_NEVER_NEGATIVE: dict[str, Callable[[arb], arb]] = {
+    "exp": arb.exp,
+    "exp2": lambda x: (x * arb.const_log2()).exp(),
+    "acos": arb.acos,
+    "cosh": arb.cosh,
+    "acosh": arb.acosh,
+    "erfc": arb.erfc,
+    "logistic": _logistic,
+    "abs": arb.__abs__,
+    "square": square,
+}
+_ODD = {"tanh", "atan", "sinh", "asinh", "erf", "sign", "cbrt", "expm1", "log1p", "floor", "ceil"}
+"""Of these, functions that map [0, inf) into itself."""
+_ON_INTEGERS: dict[str, Callable[[Any], Any]] = {
+    "neg": np.negative,
+    "abs": np.abs,
+    "sign": np.sign,
+    "square": np.square,
+}
+
+
+def _unary(name: str, function: Callable[[arb], arb], never_negative: bool) -> Rule:
+    apply = mapped(function)
+    on_integers = _ON_INTEGERS.get(name)
+
+    def rule(equation: Equation, x: Value) -> Value:
+        sign = never_negative or (name in _ODD and x.nonnegative)
+        if kind_of(equation.invars[0]) != "f" and is_certain(x.array) and on_integers:
+            return Value(on_integers(x.array), sign)
+        return Value(apply(as_balls(x.array)), sign)
+
+    return rule
+
+
+_root, _reciprocal_root = mapped(arb.sqrt), mapped(arb.rsqrt)
+_safe_root = mapped(root_of)
+_safe_reciprocal_root = mapped(lambda x: nonnegative(x).rsqrt())
+_nonnegative = mapped(nonnegative)
+_nearest = mapped(nearest)
+
+
+def _sqrt(equation: Equation, x: Value) -> Value:
+    """Below zero the root is undefined; rounding below zero is cut off where the sign is known."""
+    return Value((_safe_root if x.nonnegative else _root)(x.array), True)
+
+
+def _rsqrt(equation: Equation, x: Value) -> Value:
+    return Value((_safe_reciprocal_root if x.nonnegative else _reciprocal_root)(x.array), True)
+
+
+def _round(equation: Equation, x: Value) -> Value:
+    if int(equation.params["rounding_method"]) != 1:
+        raise NotImplementedError("round: only ties to even")
+    return Value(_nearest(x.array), x.nonnegative)
+
+
+def _integer_pow(equation: Equation, x: Value) -> Value:
+    exponent = equation.params["y"]
+    sign = exponent % 2 == 0 or x.nonnegative
+    if kind_of(equation.invars[0]) != "f" and is_certain(x.array) and exponent >= 0:
+        return Value(x.array**exponent, sign)
+    return Value(mapped(lambda v: power(v, exponent))(as_balls(x.array)), sign)
+
+
+def real_power(x: arb, y: arb) -> arb:
+    """x^y for x >= 0, and for any x where y is known to be a whole number."""
+    if y.is_exact() and y.is_integer():
+        return power(x, int(y.unique_fmpz()))
+    if (2 * y).is_exact() and (2 * y).is_integer():
+        return power(x.sqrt(), int((2 * y).unique_fmpz()))
+    if y > 0 and not x > 0 and x >= 0:
+        return arrays.hull(arb(0), (y * x.upper().log()).exp() if x.upper() > 0 else arb(0))
+    return (y * x.log()).exp()
+
+
+_real_power = mapped(real_power, 2)
+
+
+def _pow(equation: Equation, x: Value, y: Value) -> Value:
+    base = _nonnegative(x.array) if x.nonnegative else as_balls(x.array)
+    return Value(_real_power(base, as_balls(y.array)), x.nonnegative)
+
+
+def _arithmetic(name: str, on_balls: Callable[..., Balls], on_integers: Any, sign: Rule) -> Rule:
+    """A binary operation; `sign` tells from both values whether the result can be negative."""
+
+    def rule(equation: Equation, x: Value, y: Value) -> Value:
+        kind = kind_of(equation.outvars[0])
+        if kind == "f":
+            return Value(arrays.boxed(on_balls(x.array, y.array)), sign(x, y))
+        if kind == "b":
+            raise NotImplementedError(f"{name} of booleans")
+        if is_certain(x.array) and is_certain(y.array):
+            result = on_integers(x.array, y.array)
+            return Value(np.asarray(result, dtype=equation.outvars[0].aval.dtype), sign(x, y))
+        if name in ("div", "rem"):
+            raise Undecided(f"{name}: an integer is not known")
+        return Value(arrays.boxed(on_balls(as_balls(x.array), as_balls(y.array))), sign(x, y))
+
+    return rule
+
+
+def _both(x: Value, y: Value) -> bool:
+    return x.nonnegative and y.nonnegative
+
+
+def _either(x: Value, y: Value) -> bool:
+    return x.nonnegative or y.nonnegative
+
+
+def _truncated_quotient(x: Any, y: Any) -> Any:
+    return np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y))
+
+
+_squares = mapped(square)
+_plain_product = _arithmetic("mul", np.multiply, np.multiply, _both)
+
+
+def _mul(equation: Equation, x: Value, y: Value) -> Value:
+    """A product; the product of a quantity with itself is a square."""
+    if x is y and kind_of(equation.outvars[0]) == "f":
+        return Value(_squares(x.array), True)
+    return _plain_product(equation, x, y)
+
+
+def _remainder(x: arb, y: arb) -> arb:
+    """x - y trunc(x / y), the sign of x."""
+    quotient = x / y
+    whole = quotient.floor() if quotient >= 0 else quotient.ceil()
+    if not (quotient >= 0 or quotient <= 0):
+        whole = arrays.hull(quotient.floor(), quotient.ceil())
+    return x - y * whole
+
+
+def _gamma_rule(method: Callable[..., arb]) -> Rule:
+    """igamma or igammac: the regularised incomplete gamma functions of a > 0 at x >= 0."""
+    apply = mapped(lambda a, x: method(x, a, regularized=1), 2)
+
+    def rule(equation: Equation, a: Value, x: Value) -> Value:
+        return Value(apply(a.array, _nonnegative(x.array) if x.nonnegative else x.array), True)
+
+    return rule
+
+
+def _comparison(relation: Callable[[Balls, Balls], Balls], on_integers: Any) -> Rule:
+    def rule(equation: Equation, x: Value, y: Value) -> Value:
+        kind = kind_of(equation.invars[0])
+        if kind == "b":
+            return Value(_truth_comparison(equation.primitive.name, x.array, y.array))
+        if kind != "f" and is_certain(x.array) and is_certain(y.array):
+            return Value(arrays.truth_of(on_integers(x.array, y.array)))
+        if x is y and equation.primitive.name in ("eq", "ne"):
+            same = np.vectorize(arb.is_finite, otypes=[bool])(as_balls(x.array))
+            verdict = TRUE if equation.primitive.name == "eq" else FALSE
+            return Value(np.where(same, verdict, UNKNOWN).astype(np.int8))
+        return Value(relation(as_balls(x.array), as_balls(y.array)))
+
+    return rule
+
+
+def _truth_comparison(name: str, x: Balls, y: Balls) -> Balls:
+    if name not in ("eq", "ne"):
+        raise NotImplementedError(f"{name} of booleans")
+    unlike = _exclusive(x, y)
+    return unlike if name == "ne" else (TRUE - unlike).astype(np.int8)
+
+
+def _exclusive(x: Balls, y: Balls) -> Balls:
+    open_entries = (x == UNKNOWN) | (y == UNKNOWN)
+    return np.where(open_entries, UNKNOWN, np.where(x == y, FALSE, TRUE)).astype(np.int8)
+
+
+def _logical(on_truth: Any, on_integers: Any) -> Rule:
+    def rule(equation: Equation, x: Value, y: Value) -> Value:
+        if kind_of(equation.invars[0]) == "b":
+            return Value(on_truth(x.array, y.array))
+        wanted_by = equation.primitive.name
+        pair = (arrays.integers(v.array, wanted_by) for v in (x, y))
+        return Value(on_integers(*pair))
+
+    return rule
+
+
+def _not(equation: Equation, x: Value) -> Value:
+    if kind_of(equation.invars[0]) == "b":
+        return Value((TRUE - x.array).astype(np.int8))
+    return Value(np.invert(arrays.integers(x.array, "not")))
+
+
+def _is_finite(equation: Equation, x: Value) -> Value:
+    def finite(value: arb) -> int:
+        if value.is_finite():
+            return TRUE
+        return FALSE if value.is_exact() and not value.is_nan() else UNKNOWN
+
+    return Value(np.vectorize(finite, otypes=[np.int8])(x.array))
+
+
+def _clamp(equation: Equation, low: Value, x: Value, high: Value) -> Value:
+    if kind_of(equation.outvars[0]) != "f" and all(is_certain(v.array) for v in (low, x, high)):
+        clipped = np.minimum(np.maximum(x.array, low.array), high.array)
+        return Value(clipped)
+    above = mapped(arb.max, 2)(as_balls(x.array), as_balls(low.array))
+    sign = every((low, high)) or (x.nonnegative and high.nonnegative)
+    return Value(mapped(arb.min, 2)(above, as_balls(high.array)), sign)
+
+
+def _select_n(equation: Equation, which: Value, *cases: Value) -> Value:
+    chosen = which.array
+    if kind_of(equation.invars[0]) == "b":
+        chosen = np.where(chosen == UNKNOWN, -1, chosen // TRUE)
+    else:
+        chosen = arrays.integers(chosen, "select_n")
+    parts = [case.array for case in cases]
+    if kind_of(equation.outvars[0]) == "b":
+        return Value(arrays.selected_truth(chosen, parts))
+    if len({part.dtype == object for part in parts}) > 1:
+        parts = [as_balls(part) for part in parts]
+    return Value(arrays.selected(chosen, parts), every(cases))
+
+
+def _flipped(relation: Callable[[Balls, Balls], Balls]) -> Callable[[Balls, Balls], Balls]:
+    return lambda x, y: relation(y, x)
+
+
+def _negated(relation: Callable[[Balls, Balls], Balls]) -> Callable[[Balls, Balls], Balls]:
+    return lambda x, y: (TRUE - relation(x, y)).astype(np.int8)
+
+
+_less, _equals = arrays.less_than, arrays.equals
+_greater = _flipped(_less)
+
+RULES: dict[str, Rule] = {
+    **{name: _unary(name, f, False) for name, f in _ANY_SIGN.items()},
+    **{name: _unary(name, f, True) for name, f in _NEVER_NEGATIVE.items()},
+    "sqrt": _sqrt,
+    "rsqrt": _rsqrt,
+    "round": _round,
+    "integer_pow": _integer_pow,
+    "pow": _pow,
+    "add": _arithmetic("add", np.add, np.add, _both),
+    "add_any": _arithmetic("add_any", np.add, np.add, _both),
+    "sub": _arithmetic("sub", np.subtract, np.subtract, lambda x, y: False),
+    "mul": _mul,
+    "div": _arithmetic("div", np.true_divide, _truncated_quotient, _both),
+    "rem": _arithmetic("rem", mapped(_remainder, 2), np.fmod, lambda x, y: x.nonnegative),
+    "max": _arithmetic("max", mapped(arb.max, 2), np.maximum, _either),
+    "min": _arithmetic("min", mapped(arb.min, 2), np.minimum, _both),
+    "atan2": _arithmetic("atan2", mapped(arb.atan2, 2), None, lambda x, y: x.nonnegative),
+    "igamma": _gamma_rule(arb.gamma_lower),
+    "igammac": _gamma_rule(arb.gamma_upper),
+    "lt": _comparison(_less, np.less),
+    "gt": _comparison(_greater, np.greater),
+    "le": _comparison(_negated(_greater), np.less_equal),
+    "ge": _comparison(_negated(_less), np.greater_equal),
+    "eq": _comparison(_equals, np.equal),
+    "ne": _comparison(_negated(_equals), np.not_equal),
+    "and": _logical(np.minimum, np.bitwise_and),
+    "or": _logical(np.maximum, np.bitwise_or),
+    "xor": _logical(_exclusive, np.bitwise_xor),
+    "not": _not,
+    "is_finite": _is_finite,
+    "clamp": _clamp,
+    "select_n": _select_n,
+}

@@ -1,0 +1,220 @@
+"""A JAX function in ball arithmetic: its jaxpr, evaluated on enclosures.
+
+The arguments are exact float64 values. A constant of the program is taken as exact when it is an
+integer or has at most `SHORT_BITS` significant bits (0.5, 1e6, 2^-30); any other constant (0.1,
+sqrt(2) computed by Python) stands for a real number that was rounded, and is widened by `ulps`
+units in its last place. The enclosure then contains the value of the function in exact
+arithmetic, provided that no constant was rounded by more than that.
+
+A condition that the enclosures leave open makes `select_n` and `cond` give the hull of their
+cases; a `while` loop, an index or a sort with companions that need the answer raise `Undecided`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from flint import arb
+from jax.extend.core import Literal
+
+from ..core import BadArgument, check_count, float64
+from . import _ball_array as arrays
+from . import _ball_elementwise, _ball_linalg, _ball_structure
+from ._ball_value import Equation, Value, kind_of
+from ._balls import UNKNOWN, Undecided, at_precision
+
+MOST_STEPS = 100_000
+"""A `while` loop that has not ended after this many steps is given up."""
+
+RULES = {**_ball_elementwise.RULES, **_ball_structure.RULES, **_ball_linalg.RULES}
+_CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "remat2": "jaxpr",
+    "checkpoint": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "custom_lin": "call_jaxpr",
+}
+"""Primitives that run one jaxpr on their operands, and the parameter that holds it."""
+
+
+class Unsupported(NotImplementedError):
+    """The program uses a primitive that cannot be enclosed."""
+
+
+class BallProgram:
+    """A JAX function on fixed arguments, traced once, evaluated at any precision."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any, ulps: int = 1) -> None:
+        check_count("ulps", ulps, least=0)
+        self.ulps = ulps
+        self._leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arguments)]
+        for leaf in self._leaves:
+            if leaf.dtype.kind == "f" and not np.all(np.isfinite(leaf)):
+                raise BadArgument("argument", leaf, "is not finite", fix="give finite values")
+        with float64():
+            self._closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        self._tree = jax.tree.structure(shape)
+
+    def __call__(self, bits: int) -> Any:
+        """The function's result with enclosures in place of arrays, at `bits` bits.
+
+        A scalar is an `arb`, an array a NumPy object array of them; integers that are known are
+        NumPy integers, booleans are FALSE, UNKNOWN or TRUE.
+        """
+        with at_precision(bits):
+            constants = [_constant(value, self.ulps) for value in self._closed.consts]
+            inputs = [_constant(leaf, 0) for leaf in self._leaves]
+            run = _Interpreter(self.ulps)
+            values = run.evaluate(self._closed.jaxpr, constants, inputs)
+        return jax.tree.unflatten(self._tree, [_bare(value.array) for value in values])
+
+
+def enclose(function: Callable[..., Any], *arguments: Any, bits: int = 200, ulps: int = 1) -> Any:
+    """The enclosure of `function(*arguments)`, see `BallProgram`."""
+    return BallProgram(function, *arguments, ulps=ulps)(bits)
+
+
+def _bare(array: Any) -> Any:
+    return array[()] if array.ndim == 0 else array
+
+
+def _constant(value: Any, ulps: int) -> Value:
+    """A constant or, with no ulps, an argument."""
+    array = np.asarray(value)
+    if array.dtype.kind == "b":
+        return Value(arrays.truth_of(array))
+    if array.dtype.kind in "iu":
+        return Value(array, bool(np.all(array >= 0)))
+    if array.dtype != np.float64:
+        raise Unsupported(f"a constant of type {array.dtype}: only float64 is enclosed")
+    return Value(arrays.widened(array, ulps), bool(np.all(array >= 0)))
+
+
+class _Interpreter:
+    """Evaluates jaxprs at the working precision."""
+
+    def __init__(self, ulps: int) -> None:
+        self.ulps = ulps
+        self._control = {"scan": self._scan, "while": self._while, "cond": self._cond}
+
+    def evaluate(
+        self, jaxpr: Any, constants: Sequence[Value], inputs: Sequence[Value]
+    ) -> list[Value]:
+        """The values of the jaxpr's outputs."""
+        known: dict[Any, Value] = dict(zip(jaxpr.constvars, constants, strict=True))
+        known.update(zip(jaxpr.invars, inputs, strict=True))
+
+        def read(atom: Any) -> Value:
+            return _constant(atom.val, self.ulps) if isinstance(atom, Literal) else known[atom]
+
+        for equation in _needed(jaxpr):
+            results = self._apply(equation, [read(atom) for atom in equation.invars])
+            for variable, value in zip(equation.outvars, results, strict=True):
+                assert value.array.shape == variable.aval.shape, equation.primitive.name
+                known[variable] = value
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def _apply(self, equation: Equation, values: list[Value]) -> list[Value]:
+        name = equation.primitive.name
+        if name in _CALLS:
+            return self._closed(equation.params[_CALLS[name]], values)
+        rule = self._control.get(name) or RULES.get(name)
+        if rule is None:
+            raise Unsupported(f"the primitive {name} has no rule for balls")
+        try:
+            result = rule(equation, *values)
+        except NotImplementedError as error:
+            raise Unsupported(f"the primitive {name}: {error}") from error
+        return [result] if isinstance(result, Value) else result
+
+    def _closed(self, closed: Any, values: Sequence[Value]) -> list[Value]:
+        """A jaxpr with its constants, or one that has none."""
+        if not hasattr(closed, "consts"):
+            return self.evaluate(closed, [], values)
+        constants = [_constant(value, self.ulps) for value in closed.consts]
+        return self.evaluate(closed.jaxpr, constants, values)
+
+    def _scan(self, equation: Equation, *values: Value) -> list[Value]:
+        p = equation.params
+        consts = list(values[: p["num_consts"]])
+        carry = list(values[p["num_consts"] : p["num_consts"] + p["num_carry"]])
+        columns = values[p["num_consts"] + p["num_carry"] :]
+        steps: list[list[Value]] = []
+        order = range(p["length"])
+        for k in reversed(order) if p["reverse"] else order:
+            rows = [Value(_row(column.array, k), column.nonnegative) for column in columns]
+            results = self._closed(p["jaxpr"], [*consts, *carry, *rows])
+            carry = results[: p["num_carry"]]
+            steps.append(results[p["num_carry"] :])
+        if p["reverse"]:
+            steps.reverse()
+        outputs = equation.outvars[p["num_carry"] :]
+        return carry + [_stacked([s[k] for s in steps], v) for k, v in enumerate(outputs)]
+
+    def _while(self, equation: Equation, *values: Value) -> list[Value]:
+        p = equation.params
+        first, second = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+        for_condition, for_body = list(values[:first]), list(values[first:second])
+        carry = list(values[second:])
+        for _ in range(MOST_STEPS):
+            (condition,) = self._closed(p["cond_jaxpr"], [*for_condition, *carry])
+            if not arrays.decided(condition.array, "while").all():
+                return carry
+            carry = self._closed(p["body_jaxpr"], [*for_body, *carry])
+        raise Undecided(f"while: no end after {MOST_STEPS} steps")
+
+    def _cond(self, equation: Equation, index: Value, *values: Value) -> list[Value]:
+        branches = equation.params["branches"]
+        if arrays.is_certain(index.array):
+            choice = int(np.clip(index.array, 0, len(branches) - 1))
+            return self._closed(branches[choice], values)
+        possible = arrays.candidates(index.array[()], 0, len(branches) - 1)
+        results = [self._closed(branches[k], values) for k in possible]
+        return [
+            _hull_of(cases, variable)
+            for cases, variable in zip(zip(*results, strict=True), equation.outvars, strict=True)
+        ]
+
+
+def _needed(jaxpr: Any) -> list[Equation]:
+    """The equations on which an output depends, in order."""
+    wanted = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    kept = []
+    for equation in reversed(jaxpr.eqns):
+        if wanted.isdisjoint(equation.outvars):
+            continue
+        wanted.update(atom for atom in equation.invars if not isinstance(atom, Literal))
+        kept.append(equation)
+    return kept[::-1]
+
+
+def _row(array: Any, k: int) -> Any:
+    row = array[k]
+    return row if isinstance(row, np.ndarray) else np.array(row, dtype=array.dtype)
+
+
+def _stacked(rows: list[Value], variable: Any) -> Value:
+    """The outputs of a scan's steps along a new first axis."""
+    if not rows:
+        return Value(np.empty(variable.aval.shape, dtype=object))
+    parts = [row.array for row in rows]
+    if len({part.dtype == object for part in parts}) > 1:
+        parts = [arrays.as_balls(part) for part in parts]
+    return Value(np.stack(parts), all(row.nonnegative for row in rows))
+
+
+def _hull_of(cases: Sequence[Value], variable: Any) -> Value:
+    parts = [case.array for case in cases]
+    if kind_of(variable) == "b":
+        agreed = parts[0]
+        for part in parts[1:]:
+            agreed = np.where(agreed == part, agreed, UNKNOWN).astype(np.int8)
+        return Value(agreed)
+    return Value(arrays.joined(parts), all(case.nonnegative for case in cases))
