@@ -87,7 +87,7 @@ def count_command(
         d=d, m=m, n=n, T=T, activation=activation, rho=radii, nu=bounds,
         delta=delta, delta_prime=delta, tau=steps,
     )  # fmt: skip
-    answers = theorem_answers(setting, loss, ask)
+    answers = theorem_answers("arda2026", setting, loss, ask)
     found: Practice | None = None
     if not theory_only:
         options = {"T": T, "d": d, "nu": list(bounds), "pool": pool, "activation": activation}
@@ -102,7 +102,14 @@ def count_command(
                 "data_options": options,
             }
         )
-        found = practice(config, loss, ask, most_width=most_width, progress=_teller(json))
+        found = practice(
+            config,
+            loss,
+            ask,
+            width_step=setting.width_step,
+            most_width=most_width,
+            progress=_teller(json),
+        )
     if plot is not None and found is not None:
         _save_plot(found, answers, loss, plot)
     if json:

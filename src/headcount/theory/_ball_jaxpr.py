@@ -17,7 +17,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from flint import arb
 from jax.extend.core import Literal
 
 from ..core import BadArgument, check_count, float64

@@ -16,7 +16,7 @@ from flint import arb, arb_mat
 
 from ._ball_array import Balls
 from ._ball_value import Equation, Rule, Value
-from ._balls import Undecided, hull, nonnegative, root, square
+from ._balls import Undecided, hull, root, square
 
 _MOST_SWEEPS = 30
 

@@ -205,7 +205,9 @@ def _starts(equation: Equation, values: Sequence[Value], limits: Sequence[int]) 
     for value, limit in zip(values, limits, strict=True):
         array = value.array
         if is_certain(array):
-            choices.append(range(min(max(int(array), 0), limit), min(max(int(array), 0), limit) + 1))
+            choices.append(
+                range(min(max(int(array), 0), limit), min(max(int(array), 0), limit) + 1)
+            )
         else:
             choices.append(arrays.candidates(array[()], 0, limit))
     if math.prod(len(choice) for choice in choices) > MOST_CANDIDATES:
@@ -321,7 +323,9 @@ def _sort(equation: Equation, *values: Value) -> list[Value]:
             result[place] = [lane[k] for k in order]
     moved = [np.moveaxis(result, -1, axis) for result in results]
     return [
-        Value(part if v.array.dtype == object else arrays.settled(part, v.array.dtype), v.nonnegative)
+        Value(
+            part if v.array.dtype == object else arrays.settled(part, v.array.dtype), v.nonnegative
+        )
         for part, v in zip(moved, values, strict=True)
     ]
 
@@ -350,10 +354,7 @@ def _order_by(keys: list[list[arb]]) -> Callable[[int, int], int]:
 
 
 RULES: dict[str, Rule] = {
-    **{
-        name: _same
-        for name in ("stop_gradient", "copy", "copy_p", "name")
-    },
+    **dict.fromkeys(("stop_gradient", "copy", "copy_p", "name"), _same),
     "broadcast_in_dim": _moved(_broadcast),
     "reshape": _moved(_reshape),
     "squeeze": _moved(lambda eqn, x: x.reshape(eqn.outvars[0].aval.shape)),

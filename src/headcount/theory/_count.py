@@ -6,8 +6,9 @@ Theorems answer by inverting their bounds; training answers by search over real 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..core import check_choice, check_count, check_positive
 from ..training import TrainConfig, run_config
-from ._claim import Claim
+from ._claim import Check, Claim
 from ._registry import claims
 from ._setting import Setting
 
@@ -23,6 +24,8 @@ QUESTIONS = ("width", "steps", "step-size")
 _LARGEST = 2**1000
 """Widths and steps beyond this are "never": the bound does not reach the target in float64."""
 _ETA_RANGE = (1e-12, 1e6)
+_DENSE = 64
+"""Up to this multiple of the width's unit every value is tried, beyond it eight per octave."""
 
 
 @dataclass(frozen=True)
@@ -63,103 +66,155 @@ class Practice:
     probes: tuple[Probe, ...]
 
 
-def loss_claims() -> Iterator[tuple[Claim, str]]:
-    """The claims that bound the training loss, with each variant that a setting can answer.
+def loss_claims(paper: str) -> Iterator[tuple[Claim, str]]:
+    """A paper's claims that bound the training loss, with each variant that a setting can answer.
 
     Variants known to fail are left out, and measured ones, which need a run.
     """
-    for _, claim in claims.items():
+    for claim in claims.of_paper(paper):
         if claim.quantity == "loss" and claim.bound is not None:
             for name, variant in claim.variants.items():
                 if not variant.fails and name != "measured":
                     yield claim, name
 
 
-def theorem_answers(setting: Setting, loss: float, question: str) -> list[Answer]:
-    """What every theorem asks for at this setting, to promise a loss of at most `loss`."""
+class Promise:
+    """What one variant of a claim promises at a setting, and why it may promise nothing."""
+
+    def __init__(self, claim: Claim, variant: str) -> None:
+        self.claim, self.variant = claim, variant
+
+    def __call__(self, setting: Setting) -> float:
+        """The right side where every hypothesis of the setting holds, else infinity."""
+        bound, checks = self.claim.promise(setting, self.variant)
+        rhs = float(bound.rhs)
+        return rhs if math.isfinite(rhs) and all(check.holds for check in checks) else math.inf
+
+    def failing(self, setting: Setting) -> Check | None:
+        """The hypothesis that fails worst, if one does."""
+        _, checks = self.claim.promise(setting, self.variant)
+        failed = [check for check in checks if not check.holds]
+        return min(failed, key=lambda check: check.margin) if failed else None
+
+
+def theorem_answers(paper: str, setting: Setting, loss: float, question: str) -> list[Answer]:
+    """What every theorem of a paper asks for at this setting, to promise at most `loss`."""
     check_positive("loss", loss)
     check_choice("question", question, QUESTIONS)
     invert = {"width": _least_width, "steps": _fewest_steps, "step-size": _largest_step}[question]
     answers = []
-    for claim, variant in loss_claims():
-
-        def promise(s: Setting, claim: Claim = claim, variant: str = variant) -> float:
-            assert claim.bound is not None
-            return float(claim.bound(s, variant).rhs)
-
+    for claim, variant in loss_claims(paper):
+        promise = Promise(claim, variant)
         value, note = invert(promise, setting, loss)
         answers.append(Answer(question, claim.id, variant, value, note))
         if question == "width":
-            answers.append(_width_with_free_steps(claim.id, variant, promise, setting, loss))
+            value, note = _width_with_free_steps(promise, setting, loss)
+            answers.append(Answer(question, claim.id, variant, value, note))
     return answers
 
 
-Promise = Callable[[Setting], float]
+def _grid(unit: int = 1) -> Iterator[int]:
+    """Whole multiples of `unit`: all of them at first, then eight per octave."""
+    yield from range(unit, _DENSE * unit + 1, unit)
+    for k in itertools.count(1):
+        octave, eighth = divmod(k, 8)
+        value = _DENSE * 2**octave
+        value += (value * round((2 ** (eighth / 8) - 1) * 2**20)) >> 20
+        if unit * value > _LARGEST:
+            return
+        yield unit * value
 
 
-def _least(reaches: Callable[[int], bool], start: int) -> int | None:
-    """The least whole number >= start, by doubling then bisection, from which on it reaches."""
-    high = start
-    while not reaches(high):
-        high *= 2
-        if high > _LARGEST:
-            return None
-    low = high // 2
-    while high - low > 1 and high > start:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reaches(middle) else (middle, high)
-    return max(high, start)
+def _least(reaches: Callable[[int], bool], unit: int = 1) -> tuple[int, int] | None:
+    """The least value on the grid that reaches, made exact downwards; and the next that fails.
+
+    The grid is walked upwards, so a bound that is not monotone is found where it first reaches,
+    up to dips between grid points. The second number is the next grid point beyond the answer
+    where the target is missed again, 0 if there is none.
+    """
+    before, found = 0, None
+    for value in _grid(unit):
+        if found is None and reaches(value):
+            found = _downwards(reaches, before, value, unit)
+        elif found is not None and not reaches(value):
+            return found, value
+        before = value
+    return None if found is None else (found, 0)
 
 
-def _smallest(value: Callable[[int], float]) -> float:
-    """The smallest value over the powers of two that `_least` tries."""
-    return min(value(2**k) for k in range(_LARGEST.bit_length()))
+def _downwards(reaches: Callable[[int], bool], failed: int, reached: int, unit: int) -> int:
+    """Bisection between a grid point that fails and the next, which reaches."""
+    while reached - failed > unit:
+        middle = (reached + failed) // (2 * unit) * unit
+        failed, reached = (failed, middle) if reaches(middle) else (middle, reached)
+    return reached
+
+
+def _never(promise: Promise, settings: Iterable[Setting], what: str) -> str:
+    """Why no setting along a line reaches the target."""
+    smallest, reason = math.inf, ""
+    for setting in settings:
+        smallest = min(smallest, promise(setting))
+        check = promise.failing(setting)
+        if check is not None:
+            reason = f"{check.name}: {check.value:.3g} > {check.threshold:.3g}"
+    if math.isinf(smallest):
+        return f"not applicable: {reason}" if reason else "the bound is not finite"
+    return f"{what} brings the bound below {smallest:.3g}"
+
+
+def _octaves(unit: int = 1) -> Iterator[int]:
+    return (unit * 2**k for k in range((_LARGEST // unit).bit_length()))
 
 
 def _least_width(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
-    half = _least(lambda k: promise(setting.resized(width=2 * k)) <= loss, 1)
-    if half is None:
-        floor = _smallest(lambda k: promise(setting.resized(width=2 * k)))
-        return None, f"at tau = {setting.steps} no width brings the bound below {floor:.3g}"
-    return float(2 * half), f"at tau = {setting.steps}"
+    unit, steps = setting.width_step, setting.steps
+    found = _least(lambda m: promise(setting.resized(width=m)) <= loss, unit)
+    if found is None:
+        line = (setting.resized(width=m) for m in _octaves(unit))
+        return None, _never(promise, line, f"at {steps} steps no width")
+    missed = f"; not at width {found[1]:.4g} any more" if found[1] else ""
+    return float(found[0]), f"at {steps} steps{missed}"
 
 
 def _fewest_steps(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
     free = setting.resized(step_size="default")
-    steps = _least(lambda k: promise(free.resized(steps=k)) <= loss, 1)
-    if steps is None:
-        floor = _smallest(lambda k: promise(free.resized(steps=k)))
-        return None, f"at m = {setting.width} no number of steps brings the bound below {floor:.3g}"
-    return float(steps), f"at m = {setting.width}, eta = tau^(-1/2)"
+    found = _least(lambda k: promise(free.resized(steps=k)) <= loss)
+    if found is None:
+        line = (free.resized(steps=k) for k in _octaves())
+        return None, _never(promise, line, f"at width {setting.width} no number of steps")
+    return float(found[0]), f"at width {setting.width}, with the theorem's own step size"
 
 
 def _width_with_free_steps(
-    source: str, variant: str, promise: Promise, setting: Setting, loss: float
-) -> Answer:
+    promise: Promise, setting: Setting, loss: float
+) -> tuple[float | None, str]:
     """The least width when as many steps as one likes may be taken."""
     endless = setting.resized(steps=_LARGEST, step_size="default")
-    half = _least(lambda k: promise(endless.resized(width=2 * k)) <= loss, 1)
-    if half is None:
-        return Answer("width", source, variant, None, "even with endlessly many steps")
-    doubled = setting.resized(width=4 * half, step_size="default")
-    steps = _least(lambda k: promise(doubled.resized(steps=k)) <= loss, 1)
-    note = f"with endlessly many steps; at twice this width tau = {float(steps or 0):.3g}"
-    return Answer("width", source, variant, float(2 * half), note)
+    unit = setting.width_step
+    found = _least(lambda m: promise(endless.resized(width=m)) <= loss, unit)
+    if found is None:
+        line = (endless.resized(width=m) for m in _octaves(unit))
+        return None, _never(promise, line, "even with endlessly many steps no width")
+    doubled = setting.resized(width=2 * found[0], step_size="default")
+    steps = _least(lambda k: promise(doubled.resized(steps=k)) <= loss)
+    taken = f"{float(steps[0]):.3g}" if steps is not None else "none suffices"
+    return float(found[0]), f"with endlessly many steps; at twice this width steps: {taken}"
 
 
 def _largest_step(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
-    """(44) holds for any step size: the largest eta whose right side is at most `loss`."""
-    grid = np.geomspace(*_ETA_RANGE, 400)
-    good = [eta for eta in grid if promise(setting.resized(step_size=float(eta))) <= loss]
-    if not good:
-        best = min(promise(setting.resized(step_size=float(eta))) for eta in grid)
-        return None, f"no step size brings the bound below {best:.3g}"
-    low, high = good[-1], good[-1] * (grid[1] / grid[0])
+    """The largest step size whose right side is at most `loss`."""
+    grid = np.geomspace(*_ETA_RANGE, 400)[::-1]
+    line = [setting.resized(step_size=float(eta)) for eta in grid]
+    reached = next((k for k, s in enumerate(line) if promise(s) <= loss), None)
+    if reached is None:
+        return None, _never(promise, line, "no step size")
+    low, high = float(grid[reached]), float(grid[max(reached - 1, 0)])
     for _ in range(60):
         middle = math.sqrt(low * high)
-        reached = promise(setting.resized(step_size=middle)) <= loss
-        low, high = (middle, high) if reached else (low, middle)
-    return float(low), f"at m = {setting.width}, tau = {setting.steps}"
+        good = promise(setting.resized(step_size=middle)) <= loss
+        low, high = (middle, high) if good else (low, middle)
+    return float(low), f"at width {setting.width}, {setting.steps} steps"
 
 
 Progress = Callable[[str], None]
@@ -170,92 +225,95 @@ def practice(
     loss: float,
     question: str,
     *,
+    width_step: int = 1,
     most_width: int = 1024,
     progress: Progress | None = None,
 ) -> Practice:
-    """What training needs to bring the median seed's smallest loss to `loss`, by bisection."""
+    """What training needs to bring the median seed's smallest loss to `loss`.
+
+    Losses need not be monotone in width, steps or step size: each is walked on a grid from the
+    side of the answer, and the first that reaches is refined within its grid cell.
+    """
     check_positive("loss", loss)
     check_choice("question", question, QUESTIONS)
-    check_count("most_width", most_width, least=2)
+    check_count("most_width", most_width, least=width_step)
     tell = progress or (lambda text: None)
-    probes: list[Probe] = []
-    met_at_start: list[float] = []
+    probes: dict[float, Probe] = {}
 
-    def attempt(name: str, value: float, changed: dict[str, Any]) -> Any:
-        run = run_config(config.model_copy(update=changed))
-        losses = np.nan_to_num(run.min_loss, nan=np.inf)
-        probe = Probe(value, tuple(float(v) for v in losses), bool(np.median(losses) <= loss))
-        probes.append(probe)
-        if np.median(run.loss[:, 0]) <= loss:
-            met_at_start.append(value)
-        tell(f"{name} {value:.4g}: median smallest loss {np.median(losses):.3g}")
-        return run, probe
+    def reaches(field: str, value: float) -> bool:
+        if value not in probes:
+            changed = {"width": int, "steps": int, "eta": float}[field](value)
+            run = run_config(config.model_copy(update={field: changed}))
+            losses = np.nan_to_num(np.atleast_1d(run.min_loss), nan=np.inf)
+            first = float(np.median(np.atleast_2d(run.loss)[:, 0]))
+            if first <= loss:
+                raise _MetAtStart(first)
+            good = bool(np.median(losses) <= loss)
+            probes[value] = Probe(value, tuple(float(v) for v in losses), good)
+            tell(f"{field} {value:.4g}: median smallest loss {np.median(losses):.3g}")
+        return probes[value].reached
 
-    search = {"width": _search_width, "steps": _search_steps, "step-size": _search_step_size}
-    value, note = search[question](config, loss, attempt, most_width)
-    if met_at_start:
-        note += "; the loss is below the target before the first step"
-    seeds = f"{len(config.seeds)} seeds, {note}"
-    answer = Answer(question, "training", "measured", value, seeds)
-    return Practice(answer, tuple(sorted(probes, key=lambda p: p.value)))
-
-
-Attempt = Callable[[str, float, dict[str, Any]], Any]
-
-
-def _search_width(
-    config: TrainConfig, loss: float, attempt: Attempt, most: int
-) -> tuple[float | None, str]:
-    def reaches(half: int) -> bool:
-        return attempt("width", 2 * half, {"width": 2 * half})[1].reached
-
-    half, failed = 1, 0
-    while not reaches(half):
-        failed = half
-        half *= 2
-        if 2 * half > most:
-            return None, f"not reached up to width {2 * failed}"
-    while half - failed > 1:
-        middle = (half + failed) // 2
-        half, failed = (middle, failed) if reaches(middle) else (half, middle)
-    return float(2 * half), f"tau = {config.steps}"
+    searches = {
+        "width": lambda: _search_width(reaches, width_step, most_width),
+        "steps": lambda: _search_steps(reaches, config.steps),
+        "step-size": lambda: _search_step_size(reaches),
+    }
+    try:
+        value, note = searches[question]()
+    except _MetAtStart as met:
+        value = None
+        note = f"the loss is {met.loss:.3g} before the first step: nothing to train for"
+    answer = Answer(question, "training", "measured", value, f"{len(config.seeds)} seeds, {note}")
+    return Practice(answer, tuple(probes[key] for key in sorted(probes)))
 
 
-def _search_steps(
-    config: TrainConfig, loss: float, attempt: Attempt, most: int
-) -> tuple[float | None, str]:
-    """One run per step budget: eta = tau^(-1/2) changes with the budget, as in Theorem 1."""
-
-    def reaches(steps: int) -> bool:
-        return attempt("steps", steps, {"steps": steps})[1].reached
-
-    if not reaches(config.steps):
-        return None, f"not reached within {config.steps} steps"
-    failed, steps = 0, config.steps
-    while steps - failed > max(1, steps // 16):
-        middle = (steps + failed) // 2
-        steps, failed = (middle, failed) if reaches(middle) else (steps, middle)
-    return float(steps), "to within 1/16"
+class _MetAtStart(Exception):
+    def __init__(self, loss: float) -> None:
+        super().__init__(loss)
+        self.loss = loss
 
 
-def _search_step_size(
-    config: TrainConfig, loss: float, attempt: Attempt, most: int
-) -> tuple[float | None, str]:
-    def reaches(eta: float) -> bool:
-        return attempt("step size", eta, {"eta": eta})[1].reached
+Reaches = Callable[[str, float], bool]
+_CELL = 8
+"""Values tried inside the grid cell that holds the answer."""
 
-    eta = config.step_size
-    while not reaches(eta):
-        eta *= 4
-        if eta > 1e4:
-            return None, "no step size up to 1e4 reaches the loss"
-    good = eta
-    while reaches(eta := good * 4):
-        good = eta
-        if good > 1e6:
-            return float(good), "no upper end found"
-    bad = eta
-    while bad / good > 1.1:
-        middle = math.sqrt(good * bad)
-        good, bad = (middle, bad) if reaches(middle) else (good, middle)
-    return float(good), "to within 10 %"
+
+def _search_width(reaches: Reaches, unit: int, most: int) -> tuple[float | None, str]:
+    """Upwards: every width up to 16 units, then four per octave, then inside the last cell."""
+    grid = [unit * k for k in range(1, 17)]
+    while grid[-1] < most:
+        grid.append(max(round(grid[-1] * 2**0.25 / unit), grid[-1] // unit + 1) * unit)
+    grid = [m for m in grid if m <= most]
+    failed = 0
+    for m in grid:
+        if reaches("width", m):
+            inside = range(failed + unit, m, max((m - failed) // _CELL // unit, 1) * unit)
+            best = next((w for w in inside if reaches("width", w)), m)
+            return float(best), f"tried upwards from {unit}"
+        failed = m
+    return None, f"not reached up to width {failed}"
+
+
+def _search_steps(reaches: Reaches, most: int) -> tuple[float | None, str]:
+    """Upwards on a grid of factor sqrt 2: the step size may change with the number of steps."""
+    grid = sorted({round(most / 2 ** (k / 2)) for k in range(2 * most.bit_length())} - {0})
+    failed = 0
+    for steps in grid:
+        if reaches("steps", steps):
+            inside = range(failed + 1, steps, max((steps - failed) // _CELL, 1))
+            best = next((k for k in inside if reaches("steps", k)), steps)
+            return float(best), "to within 1/16"
+        failed = steps
+    return None, f"not reached within {most} steps"
+
+
+def _search_step_size(reaches: Reaches) -> tuple[float | None, str]:
+    """Downwards from 10^4 by factors of 2, then within the last factor."""
+    grid = [1e4 / 2**k for k in range(40)]
+    for above, eta in zip((grid[0], *grid), grid, strict=False):
+        if reaches("eta", eta):
+            if eta == grid[0]:
+                return eta, "no upper end found"
+            inside = np.geomspace(above, eta, _CELL + 1)[1:-1]
+            return float(next((e for e in inside if reaches("eta", e)), eta)), "to within 10 %"
+    return None, f"no step size from {grid[0]:g} down to {grid[-1]:.2g} reaches the loss"

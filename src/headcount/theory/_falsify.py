@@ -140,18 +140,18 @@ def _climber(claim: Claim, variant: str, family: Family, steps: int) -> Any:
 
     def climb(start: Instance, rate: Any) -> tuple[Instance, Float[Array, ""]]:
         optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps, alpha=1e-3))
-        leaves, structure = jax.tree.flatten(start)
-        sizes = [jnp.sqrt(jnp.mean(leaf**2)) for leaf in leaves]
-        sizes = [jnp.where(size > 0, size, 1.0) for size in sizes]
-        free = ([leaf / size for leaf, size in zip(leaves, sizes, strict=True)],)
-        free += ([jnp.log(size) for size in sizes],)
+        structure = jax.tree.structure(start)
 
-        def admissible(free: Any) -> Instance:
-            grown = [jnp.exp(jnp.clip(a, -60.0, 60.0)) * z for z, a in zip(*free, strict=True)]
-            return family.project(jax.tree.unflatten(structure, grown))
+        def split(instance: Instance) -> tuple[list[Array], list[Array]]:
+            leaves = jax.tree.leaves(instance)
+            sizes = [jnp.sqrt(jnp.mean(leaf**2)) for leaf in leaves]
+            sizes = [jnp.where(size > 0, size, 1.0) for size in sizes]
+            shapes = [leaf / size for leaf, size in zip(leaves, sizes, strict=True)]
+            return shapes, [jnp.log(size) for size in sizes]
 
         def objective(free: Any) -> tuple[Float[Array, ""], Instance]:
-            inside = admissible(free)
+            grown = [jnp.exp(jnp.clip(a, -60.0, 60.0)) * z for z, a in zip(*free, strict=True)]
+            inside = family.project(jax.tree.unflatten(structure, grown))
             return -_score(claim, variant, inside), inside
 
         def step(carry: Any, _: None) -> tuple[Any, None]:
@@ -161,13 +161,13 @@ def _climber(claim: Claim, variant: str, family: Family, steps: int) -> Any:
             best_instance = jax.tree.map(
                 lambda new, old: jnp.where(better, new, old), inside, best_instance
             )
-            slope = jax.tree.map(jnp.nan_to_num, slope)
-            update, state = optimiser.update(slope, state)
-            moved = optax.apply_updates(free, update)
+            update, state = optimiser.update(jax.tree.map(jnp.nan_to_num, slope), state)
+            # From the projected point: outside the domain a clipped entry has no slope.
+            moved = optax.apply_updates(split(inside), update)
             return (moved, state, jnp.where(better, -value, best), best_instance), None
 
-        inside = admissible(free)
-        carry = (free, optimiser.init(free), jnp.asarray(-jnp.inf), inside)
+        free = split(family.project(start))
+        carry = (free, optimiser.init(free), jnp.asarray(-jnp.inf), family.project(start))
         (_, _, best, best_instance), _ = jax.lax.scan(step, carry, None, length=steps)
         return best_instance, best
 
@@ -245,7 +245,8 @@ def _hops(
 def _on_file(claim: Claim, variant: str, cold: bool) -> Iterator[_Candidate]:
     """The claim's own constructions and the worst instances known from earlier searches."""
     known = () if cold else known_instances(claim)
-    for origin, instances in (("construction", claim.targets() if not cold else ()), ("known", known)):
+    built = () if cold else claim.targets()
+    for origin, instances in (("construction", built), ("known", known)):
         for index, instance in enumerate(instances):
             score = float(_target_scorer(claim, variant)(instance))
             yield _Candidate(score, instance, f"{origin} {index + 1}")
@@ -308,9 +309,7 @@ def _settle(claim: Claim, name: str, candidates: list[_Candidate]) -> Falsificat
         small = shrink(claim, name, worst)
         proof = prove(claim, name, small)
         certificate = certify(claim, small, name) if claim.factor == 1.0 else None
-        return replace(
-            survived, violated=True, worst=small, certificate=certificate, proof=proof
-        )
+        return replace(survived, violated=True, worst=small, certificate=certificate, proof=proof)
     return empty
 
 

@@ -7,14 +7,16 @@ one evaluation; the other interprets the jaxpr of the fast path.
 """
 
 import enum
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import numpy as np
 from flint import arb
 
-from ._ball_jaxpr import UnsupportedPrimitive, enclose
+from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Ball, Undecided
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of
@@ -24,6 +26,10 @@ from .slow import balls
 
 PRECISIONS = (96, 192, 384, 768)
 """Bits, tried in turn: twice as many where enclosures still overlap."""
+
+
+_CONSTANT_ULPS = 8
+"""Python computes constants such as 4/(3 sqrt 3) in a few roundings: each is widened by this."""
 
 
 class Status(enum.StrEnum):
@@ -102,14 +108,15 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
             checks = slow_checks(claim, num, fields, variant)
             return _decide(claim, checks, lambda: slow_sides(claim, num, fields, variant))
 
+    program = functools.cache(
+        lambda: BallProgram(_traced(claim, variant), instance, ulps=_CONSTANT_ULPS)
+    )
+
     def by_jaxpr(bits: int) -> Evaluation:
-        measured, lhs, rhs = enclose(_traced(claim, variant), instance, bits=bits)
-        with balls(bits):
-            checks = [
-                (h.name, value.item(), limit.item())
-                for h, (value, limit) in zip(claim.hypotheses, measured, strict=True)
-            ]
-            return _decide(claim, checks, lambda: (list(lhs.ravel()), list(rhs.ravel())))
+        measured, lhs, rhs = program()(bits)
+        names = [h.name for h in claim.hypotheses]
+        checks = [(n, v, t) for n, (v, t) in zip(names, measured, strict=True)]
+        return _decide(claim, checks, lambda: (_flat(lhs), _flat(rhs)))
 
     return Proof(_raise("slow twin", by_twin), _raise("jaxpr", by_jaxpr))
 
@@ -136,7 +143,7 @@ def _raise(name: str, evaluate: Callable[[int], Evaluation]) -> Evaluation:
             last = replace(evaluate(bits), name=name, bits=bits)
         except Undecided as error:
             last = Evaluation(name, Status.UNDECIDED, str(error), bits)
-        except UnsupportedPrimitive as error:
+        except Unsupported as error:
             return Evaluation(name, Status.UNAVAILABLE, str(error), bits)
         except (ArithmeticError, ValueError, IndexError, KeyError, TypeError) as error:
             return Evaluation(name, Status.REFUTED, f"cannot be evaluated: {error!r}", bits)
@@ -153,6 +160,10 @@ def _at_most(x: Any, y: Any) -> bool | None:
     return False if left > right else None
 
 
+def _flat(enclosure: Any) -> list[Any]:
+    return list(np.ravel(np.asarray(enclosure, dtype=object)))
+
+
 def _arb(x: Any) -> arb:
     return x.arb if isinstance(x, Ball) else arb(x)
 
@@ -160,7 +171,7 @@ def _arb(x: Any) -> arb:
 def _decide(
     claim: Claim, checks: Checks, sides: Callable[[], tuple[Sequence[Any], Sequence[Any]]]
 ) -> Evaluation:
-    measured = tuple((name, float(_arb(value)), float(_arb(limit))) for name, value, limit in checks)
+    measured = tuple((name, float(_arb(x)), float(_arb(limit))) for name, x, limit in checks)
     inside = [_at_most(value, limit) for _, value, limit in checks]
     if False in inside:
         name, value, limit = measured[inside.index(False)]

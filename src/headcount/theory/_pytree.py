@@ -59,12 +59,14 @@ def axes_of(kind: type) -> dict[str, tuple[str, ...]]:
     """The letters of every array field, from annotations such as Float[Array, "n T d"]."""
     letters = {}
     for field in dataclasses.fields(kind):
-        text = field.type if isinstance(field.type, str) else getattr(field.type, "dim_str", None)
-        if text is None or field.type in _STATIC:
+        if field.type in _STATIC:
             continue
-        match = re.search(r'"([^"]*)"', text) if '"' in text else re.match(r"(.*)", text)
-        assert match is not None
-        letters[field.name] = tuple(match[1].split())
+        if isinstance(field.type, str):
+            match = re.search(r"""["']([^"']*)["']""", field.type)
+            assert match is not None, f"{kind.__name__}.{field.name} names no axes"
+            letters[field.name] = tuple(match[1].split())
+        else:
+            letters[field.name] = tuple(field.type.dim_str.split())
     return letters
 
 

@@ -116,7 +116,9 @@ def _disagreement(
     numbers = [("lhs", lhs), ("rhs", rhs), ("ratio", ratio)]
     if claim.kind is Kind.IDENTITY:  # the file's sides are norms, the proof is by entries
         sides = slow_sides(claim, FLOATS, certificate.instance, certificate.variant)
-        numbers = [(name, math.hypot(*side)) for name, side in zip(("lhs", "rhs"), sides)]
+        numbers = [
+            (name, math.hypot(*side)) for name, side in zip(("lhs", "rhs"), sides, strict=True)
+        ]
     pairs = [(name, certificate.claimed.get(name, math.nan), found) for name, found in numbers]
     stated = {check.name: check for check in certificate.hypotheses}
     if set(stated) != {check.name for check in checks}:

@@ -15,6 +15,10 @@ class Setting(Protocol):
         """Heads, or hidden features."""
 
     @property
+    def width_step(self) -> int:
+        """Widths are multiples of this: 2 where heads come in pairs."""
+
+    @property
     def steps(self) -> int:
         """Steps of gradient descent."""
 

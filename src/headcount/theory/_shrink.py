@@ -130,7 +130,8 @@ def _rounder(value: float) -> Iterator[float]:
         return
     yield 0.0
     sign = math.copysign(1.0, value)
-    for simple in (sign, float(round(value)), sign * 0.5, sign * 2.0 ** math.floor(math.log2(abs(value)))):
+    power = sign * 2.0 ** math.floor(math.log2(abs(value)))
+    for simple in (sign, float(round(value)), sign * 0.5, power):
         if simple != value:
             yield simple
     for shorter in _SHORTER[2:]:

@@ -77,12 +77,12 @@ def _ratios(lhs: Any, rhs: Any) -> Any:
 
     lhs/rhs for a positive right side; rhs/lhs where both are negative; 0/0 counts as 0.
     """
-    tiny = jnp.asarray(_TINY, jnp.result_type(lhs, rhs))
-    positive = lhs / jnp.maximum(rhs, tiny)
-    negative = rhs / jnp.minimum(lhs, -tiny)
-    above_nothing = jnp.where(lhs <= tiny, 0.0, jnp.inf)
-    at_most_zero = jnp.where(lhs < -tiny, negative, above_nothing)
-    ratio = jnp.where(rhs > 0, jnp.where(jnp.abs(lhs) <= tiny, 0.0, positive), at_most_zero)
+    # Every branch divides by a safe number: a slope must not be spoilt by the branch not taken.
+    above, below = rhs > _TINY, lhs < -_TINY
+    positive = lhs / jnp.where(above, rhs, 1.0)
+    negative = rhs / jnp.where(below, lhs, -1.0)
+    nothing = jnp.where(lhs > _TINY, jnp.inf, 0.0)
+    ratio = jnp.where(above, positive, jnp.where(below, negative, nothing))
     return jnp.where(jnp.isnan(lhs) | jnp.isnan(rhs), jnp.nan, ratio)
 
 

@@ -74,6 +74,11 @@ class Setting:
         return self.m
 
     @property
+    def width_step(self) -> int:
+        """Heads come in pairs."""
+        return 2
+
+    @property
     def steps(self) -> int:
         """tau."""
         return self.tau
