@@ -126,6 +126,13 @@ def whole(x: arb) -> int:
     return int(found)
 
 
+def roughly(x: arb) -> float:
+    """The middle as a float, to choose where to look; never part of a result."""
+    if not x.is_finite():
+        raise Undecided("a value that may be infinite has no middle")
+    return float(x.mid())
+
+
 def _decided(truth: int, x: arb, relation: str, y: Any) -> bool:
     if truth == UNKNOWN:
         shown = y.str(10) if isinstance(y, arb) else y
@@ -134,7 +141,7 @@ def _decided(truth: int, x: arb, relation: str, y: Any) -> bool:
 
 
 def _operand(value: Any) -> Any:
-    """What `arb` may combine with a ball: another ball, an integer, a float that is exact."""
+    """What `arb` may combine with a ball: a ball, an integer, a float that is exact; else None."""
     if type(value) is Ball:
         return value.arb
     if isinstance(value, int):
@@ -143,7 +150,7 @@ def _operand(value: Any) -> Any:
         if not is_short(value):
             raise TypeError(f"{value!r} is rounded: write num.number with a string or a quotient")
         return arb(value)
-    raise TypeError(f"{value!r} cannot be combined with a ball: use num.number")
+    return None
 
 
 class Ball:
@@ -160,30 +167,46 @@ class Ball:
         return f"Ball({self.arb.str(20)})"
 
     def __add__(self, other: Any) -> Ball:
-        return Ball(self.arb + (other.arb if type(other) is Ball else _operand(other)))
+        if type(other) is Ball:
+            return Ball(self.arb + other.arb)
+        operand = _operand(other)
+        return NotImplemented if operand is None else Ball(self.arb + operand)
 
     def __radd__(self, other: Any) -> Ball:
-        return Ball(_operand(other) + self.arb)
+        operand = _operand(other)
+        return NotImplemented if operand is None else Ball(operand + self.arb)
 
     def __sub__(self, other: Any) -> Ball:
-        return Ball(self.arb - (other.arb if type(other) is Ball else _operand(other)))
+        if type(other) is Ball:
+            return Ball(self.arb - other.arb)
+        operand = _operand(other)
+        return NotImplemented if operand is None else Ball(self.arb - operand)
 
     def __rsub__(self, other: Any) -> Ball:
-        return Ball(_operand(other) - self.arb)
+        operand = _operand(other)
+        return NotImplemented if operand is None else Ball(operand - self.arb)
 
     def __mul__(self, other: Any) -> Ball:
         if other is self:
             return Ball(square(self.arb))
-        return Ball(self.arb * (other.arb if type(other) is Ball else _operand(other)))
+        if type(other) is Ball:
+            return Ball(self.arb * other.arb)
+        operand = _operand(other)
+        return NotImplemented if operand is None else Ball(self.arb * operand)
 
     def __rmul__(self, other: Any) -> Ball:
-        return Ball(_operand(other) * self.arb)
+        operand = _operand(other)
+        return NotImplemented if operand is None else Ball(operand * self.arb)
 
     def __truediv__(self, other: Any) -> Ball:
-        return Ball(self.arb / (other.arb if type(other) is Ball else _operand(other)))
+        if type(other) is Ball:
+            return Ball(self.arb / other.arb)
+        operand = _operand(other)
+        return NotImplemented if operand is None else Ball(self.arb / operand)
 
     def __rtruediv__(self, other: Any) -> Ball:
-        return Ball(_operand(other) / self.arb)
+        operand = _operand(other)
+        return NotImplemented if operand is None else Ball(operand / self.arb)
 
     def __pow__(self, exponent: int) -> Ball:
         return Ball(power(self.arb, exponent)) if isinstance(exponent, int) else NotImplemented
@@ -218,7 +241,10 @@ class Ball:
         return not self < other
 
     def __eq__(self, other: object) -> bool:
-        y = arb(_operand(other))
+        operand = _operand(other)
+        if operand is None:
+            return NotImplemented
+        y = arb(operand)
         return _decided(equal(self.arb, y), self.arb, "==", y)
 
     def __ne__(self, other: object) -> bool:

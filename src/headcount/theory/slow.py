@@ -26,7 +26,7 @@ import mpmath
 from flint import arb
 
 from ..core import BadArgument
-from ._balls import Ball, at_precision, exact_number, hull, root, whole
+from ._balls import Ball, at_precision, exact_number, hull, root, roughly, whole
 
 Number = Any
 Vector = Sequence[Number]
@@ -56,6 +56,8 @@ class Arithmetic:
     """A number known to lie between the two: a ball around both, else their mean."""
     whole: Callable[[Number], int]
     """The integer that a number is; balls that are not known to be one raise `Undecided`."""
+    roughly: Callable[[Number], float]
+    """A float near the number, to choose where to look; never part of a result."""
     pi: Number
     e: Number
 
@@ -88,6 +90,7 @@ FLOATS = Arithmetic(
     root=lambda x: math.sqrt(max(x, 0.0)),
     between=lambda low, high: (low + high) / 2,
     whole=lambda x: _whole(x, float),
+    roughly=float,
     pi=math.pi,
     e=math.e,
 )
@@ -129,6 +132,7 @@ def balls(bits: int = 200) -> Iterator[Arithmetic]:
             root=_lifted(root),
             between=lambda low, high: Ball(hull(_ball(low).arb, _ball(high).arb)),
             whole=lambda x: whole(_ball(x).arb),
+            roughly=lambda x: roughly(_ball(x).arb),
             pi=Ball(arb.pi()),
             e=Ball(arb.const_e()),
         )
@@ -171,6 +175,7 @@ def precise(digits: int = 50) -> Arithmetic:
         root=lambda x: context.sqrt(max(x, context.zero)),
         between=lambda low, high: (low + high) / 2,
         whole=lambda x: _whole(x, context.mpf),
+        roughly=float,
         pi=+context.pi,
         e=+context.e,
     )
@@ -200,8 +205,8 @@ def times(matrix: Matrix, x: Vector) -> list[Number]:
 
 
 def softmax(num: Arithmetic, z: Vector) -> list[Number]:
-    """exp(z_t) / sum_s exp(z_s), shifted by the largest entry."""
-    top = num.largest(z)
+    """exp(z_t) / sum_s exp(z_s), shifted by about the largest entry: any shift is exact."""
+    top = num.number(max(num.roughly(value) for value in z))
     weights = [num.exp(value - top) for value in z]
     total = sum(weights[1:], weights[0])
     return [weight / total for weight in weights]

@@ -91,7 +91,8 @@ def _distance(i: ModelInstance, variant: str) -> Sides:
 def _distance_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     rows = naive.difference(naive.transported(num, data), naive.current(num, data))
     b = naive.bounds(num, data, "printed")
-    return max(norm(num, row) for row in rows), (norm(num, b.nu) + norm(num, b.rho)) / b.root_m
+    furthest = num.largest(norm(num, row) for row in rows)
+    return furthest, (norm(num, b.nu) + norm(num, b.rho)) / b.root_m
 
 
 def _distance_bound(setting: Setting, variant: str) -> Bound:
@@ -146,7 +147,7 @@ def _change_naive(num: Arithmetic, data: Data, variant: str, block: str) -> tupl
         for new, old in zip(after, before, strict=True):
             gap = [x - y for x, y in zip(new, old, strict=True)]
             part = {"c": gap[:1], "theta": gap[1:], "both": gap}[block]
-            largest = max(largest, norm(num, part))
+            largest = num.largest([largest, norm(num, part)])
     on_c, on_theta = b.L1 * b.k / m, (b.L2 * b.k + b.rho[0] * b.L1) / m
     if block == "both":
         return largest, norm(num, [on_c, on_theta]) if variant == "sharp" else on_c + on_theta
@@ -227,7 +228,7 @@ def _cof_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     b = naive.bounds(num, data, variant)
     per_head = (b.L1 + b.L2) * b.k + b.rho[0] * b.L1
     bound = per_head * (norm(num, b.nu) + norm(num, b.rho)) / b.root_m
-    return max(abs(error) for error in _cof_errors_naive(num, data)), bound
+    return num.largest(abs(error) for error in _cof_errors_naive(num, data)), bound
 
 
 eq_38 = claims.add(

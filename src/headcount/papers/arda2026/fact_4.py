@@ -249,7 +249,7 @@ def _event_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     d, m = round(data["d"]), round(data["m"])
     two = num.log(num.number(2))
     argument = _log_argument(num.log(data["m"]), data["log_delta"], two, variant)
-    radius = num.sqrt(data["d"]) + num.sqrt(2 * max(argument, num.number(0)))
+    radius = num.sqrt(data["d"]) + num.root(2 * num.positive_part(argument))
     return _some_exceeds_naively(num, d, m // 2, radius), num.exp(data["log_delta"])
 
 

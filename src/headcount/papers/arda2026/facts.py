@@ -73,7 +73,7 @@ fact_1 = claims.add(
             Hypothesis(
                 "direction u in the unit cube",
                 lambda i: jnp.max(jnp.abs(i.u)),
-                lambda num, data: max(abs(u) for u in data["u"]),
+                lambda num, data: num.largest(abs(u) for u in data["u"]),
             ),
         ),
         bound=_constant({"printed": 2.0, "sharp": 1.0}),

@@ -51,8 +51,8 @@ def _size_naive(num: Arithmetic, data: Data, variant: str, per_head: bool) -> tu
     A = _envelope_naive(num, b, variant)
     rows = [naive.gradients(num, data, j, phi) for j in naive.samples(data)]
     if per_head:
-        return max(norm(num, row) for sample in rows for row in sample), A / b.root_m
-    return max(norm(num, [norm(num, row) for row in sample]) for sample in rows), A
+        return num.largest(norm(num, row) for sample in rows for row in sample), A / b.root_m
+    return num.largest(norm(num, [norm(num, row) for row in sample]) for sample in rows), A
 
 
 def _size_claim(number: int, per_head: bool, words: str, latex: str) -> Claim:

@@ -16,13 +16,13 @@ def _tokens_naively(num: Arithmetic, data: Data) -> Any:
     X = data["X"]
     batched = isinstance(X[0][0], (list, tuple))
     rows = [row for sample in X for row in sample] if batched else X
-    return max(norm(num, row) for row in rows)
+    return num.largest(norm(num, row) for row in rows)
 
 
 def _query_naively(num: Arithmetic, data: Data) -> Any:
     q = data["q"]
     batched = isinstance(q[0], (list, tuple))
-    return max(norm(num, row) for row in (q if batched else [q]))
+    return num.largest(norm(num, row) for row in (q if batched else [q]))
 
 
 def _pairing_defect(instance: Any) -> Any:
@@ -48,7 +48,7 @@ def _pairing_naively(num: Arithmetic, data: Data) -> Any:
         gaps.append(abs(c0[i] + c0[i + m // 2]))
         gaps.extend(abs(x - y) for x, y in zip(U0[i], U0[i + m // 2], strict=True))
         gaps.extend(abs(x - y) for x, y in zip(flat(W0[i]), flat(W0[i + m // 2]), strict=True))
-    return max(gaps)
+    return num.largest(gaps)
 
 
 def _displacement(c: Any, U: Any, W: Any) -> Any:
@@ -62,7 +62,7 @@ def _displacement_naively(num: Arithmetic, c: Any, U: Any, W: Any) -> Any:
     sizes = [abs(entry) for entry in c]
     sizes += [norm(num, row) for row in U]
     sizes += [norm(num, flat(matrix)) for matrix in W]
-    return max(sizes)
+    return num.largest(sizes)
 
 
 TOKENS = Hypothesis("tokens in the unit ball", lambda i: jnp.max(safe_norm(i.X)), _tokens_naively)
@@ -83,7 +83,7 @@ TRANSPORT = Hypothesis(
 LABELS = Hypothesis(
     "labels of a target in F_nu",
     lambda i: jnp.max(jnp.abs(i.labels)),
-    lambda num, data: max(abs(label) for label in data["labels"]),
+    lambda num, data: num.largest(abs(label) for label in data["labels"]),
 )
 DIRECTION = Hypothesis(
     "direction v in the unit ball",

@@ -120,7 +120,7 @@ def _project(i: RateInstance) -> RateInstance:
 SIZES = Hypothesis(
     "sizes of at least 1 (m of at least 2)",
     lambda i: jnp.max(jnp.stack([1 / i.d, 2 / i.m, 1 / i.n, 1 / i.tau])),
-    lambda num, data: max(1 / data["d"], 2 / data["m"], 1 / data["n"], 1 / data["tau"]),
+    lambda num, data: num.largest([1 / data["d"], 2 / data["m"], 1 / data["n"], 1 / data["tau"]]),
 )
 
 

@@ -204,17 +204,25 @@ def _implication(i: MatrixInstance, variant: str) -> Sides:
 
 
 def _implication_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    """The operator norm by power iteration on A^T A."""
     A = data["A"]
-    k = len(A)
-    transposed = [[A[r][c] for r in range(k)] for c in range(k)]
-    x = [num.number(1) / (r + 1) for r in range(k)]
-    for _ in range(400):
-        y = times(transposed, times(A, x))
-        length = norm(num, y)
-        x = [entry / length for entry in y]
-    largest = norm(num, times(A, x))
-    return norm(num, flat(A)), largest * (num.sqrt(num.number(k)) if variant == "corrected" else 1)
+    root = num.sqrt(num.number(len(A))) if variant == "corrected" else 1
+    return norm(num, flat(A)), _operator_norm_naively(num, A) * root
+
+
+def _operator_norm_naively(num: Arithmetic, A: Any) -> Any:
+    """|A| from G = A^T A and p = 2^60: tr(G^p)/k <= |A|^{2p} <= tr(G^p), by repeated squaring."""
+    columns = [list(column) for column in zip(*A, strict=True)]
+    power = [times(columns, column) for column in columns]
+    logarithm, p = num.number(0), 1
+    for doubling in range(61):
+        power = power if doubling == 0 else [times(power, row) for row in power]
+        trace = num.total([power[r][r] for r in range(len(power))])
+        if trace == 0:
+            return num.number(0)
+        power = [[entry / trace for entry in row] for row in power]
+        logarithm, p = 2 * logarithm + num.log(trace), 2**doubling
+    low, high = (logarithm - num.log(num.number(len(A)))) / p, logarithm / p
+    return num.exp(num.between(low, high) / 2)
 
 
 lemma_2b_step = claims.add(

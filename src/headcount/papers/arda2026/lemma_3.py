@@ -98,7 +98,7 @@ def _values(i: ModelInstance, variant: str) -> Sides:
 
 
 def _values_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    lhs = max(norm(num, row) for row in naive.current(num, data).U)
+    lhs = num.largest(norm(num, row) for row in naive.current(num, data).U)
     return lhs, naive.bounds(num, data, "printed").B_U
 
 
@@ -156,7 +156,7 @@ def _lemma_3_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]
         for j in naive.samples(data)
     ]
     half = 2 if variant == "sharp" else 1
-    return max(gaps), (b.L1 * b.rho[0] * b.k + b.L2 * b.k * b.k / half) / b.root_m
+    return num.largest(gaps), (b.L1 * b.rho[0] * b.k + b.L2 * b.k * b.k / half) / b.root_m
 
 
 def _lemma_3_bound(setting: Setting, variant: str) -> Bound:
@@ -206,7 +206,7 @@ def _envelope(i: ModelInstance, variant: str) -> Sides:
 def _envelope_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     b = naive.bounds(num, data, variant)
     phi = naive.current(num, data)
-    largest = max(abs(naive.output(num, data, j, phi)) for j in naive.samples(data))
+    largest = num.largest(abs(naive.output(num, data, j, phi)) for j in naive.samples(data))
     return largest, b.L1 * b.k + b.s0 * b.rho[0]
 
 

@@ -86,7 +86,7 @@ def _lemma_5_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]
             total = total + nu[1] * dot(unit.grad_U, data["vu"][i])
             MU = times(unit.M, data["U0"][i])
             total = total + nu[2] * unit.slope * dot(MU, times(data["vw"][i], q))
-        worst = max(worst, abs(total / half - data["target"][j]))
+        worst = num.largest([worst, abs(total / half - data["target"][j])])
     logarithm = num.log(2 * n / data["delta"]) / (2 * half)
     if variant == "sharp":
         weight = s0 * nu[0] + s1 * nu[1] + num.sqrt(num.number(2)) * s1 * nu[2]

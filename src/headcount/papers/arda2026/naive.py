@@ -227,7 +227,7 @@ def bounds(num: Arithmetic, data: Data, variant: str) -> Bounds:
     s0, s1, s2 = activation(num, data["activation"]).bounds
     root = num.sqrt(num.number(len(data["c0"])))
     rho, nu = data["rho"], data["nu"]
-    B = max(norm(num, row) for row in data["U0"]) + rho[1] / root
+    B = num.largest(norm(num, row) for row in data["U0"]) + rho[1] / root
     L1, L2 = smoothness_constants(num, s1, s2, B, variant)
     k = num.sqrt(rho[1] ** 2 + rho[2] ** 2)
     return Bounds(s0, s1, s2, B, L1, L2, k, root, rho, nu)
@@ -240,8 +240,8 @@ def smoothness_constants(
     one = num.number(1)
     if variant == "sharp":
         return (
-            s1 * max(one, B),
-            s2 * max(one, B * B) + s1 * num.sqrt(2 + (num.number(32) / 27 * B) ** 2),
+            s1 * num.largest([one, B]),
+            s2 * num.largest([one, B * B]) + s1 * num.sqrt(2 + (num.number(32) / 27 * B) ** 2),
         )
     r = num.sqrt(one + B * B)
     return s1 * r, s2 * r * r + 8 * s1 * r

@@ -76,7 +76,7 @@ def _projected(num: Arithmetic, data: Data, phi: Parameters) -> Parameters:
         for radius, part in zip(data["rho"], parts, strict=True):
             moved = [x - y for x, y in zip(here[part], origin[part], strict=True)]
             length, limit = norm(num, moved), radius / root
-            factor = limit / length if length > limit else num.number(1)
+            factor = limit / num.largest([length, limit])
             row += [y + factor * x for x, y in zip(moved, origin[part], strict=True)]
         rows.append(row)
     return _parameters(rows, d)
@@ -112,8 +112,8 @@ def run(num: Arithmetic, data: Data, indices: list[int] | None = None) -> NaiveR
     return NaiveRun(
         steps,
         average_loss=sum((f[j] - y[j]) ** 2 for j in range(n)) / n,
-        average_e_lin=max(abs(f[j] - lin[j]) for j in range(n)),
-        e_app=max(abs(lin_target[j] - y[j]) for j in range(n)),
+        average_e_lin=num.largest(abs(f[j] - lin[j]) for j in range(n)),
+        e_app=num.largest(abs(lin_target[j] - y[j]) for j in range(n)),
     )
 
 
@@ -154,8 +154,8 @@ def _step(
         distance_after=_squared(difference(after, target)),
         excess=_squared(difference(raw, after)),
         cross=sum((f[j] - y[j]) * errors[j] for j in range(n)) / n,
-        residual=max(abs(f[j] - y[j]) for j in range(n)),
-        e_lin=max(abs(f[j] - lin[j]) for j in range(n)),
-        e_cof=max(abs(e) for e in e_cof),
+        residual=num.largest(abs(f[j] - y[j]) for j in range(n)),
+        e_lin=num.largest(abs(f[j] - lin[j]) for j in range(n)),
+        e_cof=num.largest(abs(e) for e in e_cof),
     )
     return step, after

@@ -88,7 +88,7 @@ def _naive_sides(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
         return lhs, start / (4 * eta * tau) + cross + eta / 4 * gradient
     k = naive_constants(num, data, variant)
     k["B_grad"] = 4 * (k["f_max"] + k["y_max"]) ** 2 * k["A"] ** 2
-    lhs = sum(min(s.loss for s in one.steps) for one in runs) / len(runs)
+    lhs = sum(num.smallest(s.loss for s in one.steps) for one in runs) / len(runs)
     return lhs, sum(closed_terms(k, start, eta, tau).values())
 
 

@@ -18,11 +18,12 @@ REFERENCE = ("arda2026, App. A.7",)
 
 def _reach_naively(num: Arithmetic, data: Data) -> Any:
     sizes = (
-        max(abs(v) for v in data["vc"]),
-        max(norm(num, v) for v in data["vu"]),
-        max(norm(num, flat(v)) for v in data["vw"]),
+        num.largest(abs(v) for v in data["vc"]),
+        num.largest(norm(num, v) for v in data["vu"]),
+        num.largest(norm(num, flat(v)) for v in data["vw"]),
     )
-    return max(v * n / r for v, n, r in zip(sizes, data["nu"], data["rho"], strict=True))
+    radii = zip(sizes, data["nu"], data["rho"], strict=True)
+    return num.largest(v * n / r for v, n, r in radii)
 
 
 def _step_size_naively(num: Arithmetic, data: Data) -> Any:
@@ -31,7 +32,7 @@ def _step_size_naively(num: Arithmetic, data: Data) -> Any:
 
 def _tokens_naively(num: Arithmetic, data: Data) -> Any:
     rows = [row for sample in data["X"] for row in sample] + list(data["q"])
-    return max(num.sqrt(sum(x * x for x in row)) for row in rows)
+    return num.largest(num.root(sum(x * x for x in row)) for row in rows)
 
 
 REACHABLE = Hypothesis("phi~ in Omega_rho", reach_of, _reach_naively)
@@ -78,7 +79,7 @@ def _drift_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]
     for s in run(num, data).steps:
         lhs = s.distance_after + 4 * eta * s.loss + (s.excess if variant == "sharp" else 0)
         pairs.append((lhs, s.distance + 4 * eta * s.cross + eta * eta * s.gradient))
-    return max(pairs, key=lambda pair: pair[0] / pair[1])
+    return max(pairs, key=lambda pair: num.roughly(pair[0] / pair[1]))
 
 
 drift = claims.add(
@@ -149,9 +150,10 @@ def _realised_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
     lhs = sum(s.loss for s in steps) / tau
     start = steps[0].distance / (4 * eta * tau)
     if variant == "sup":
-        errors = done.e_app + max(s.e_lin for s in steps) + max(s.e_cof for s in steps)
-        gradient = max(s.gradient for s in steps)
-        return lhs, start + max(s.residual for s in steps) * errors + eta / 4 * gradient
+        e_lin, e_cof = num.largest(s.e_lin for s in steps), num.largest(s.e_cof for s in steps)
+        gradient = num.largest(s.gradient for s in steps)
+        residual = num.largest(s.residual for s in steps)
+        return lhs, start + residual * (done.e_app + e_lin + e_cof) + eta / 4 * gradient
     mean = sum(s.cross for s in steps) / tau
     return lhs, start + mean + eta / 4 * sum(s.gradient for s in steps) / tau
 

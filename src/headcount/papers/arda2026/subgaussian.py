@@ -71,7 +71,7 @@ psi_2 = claims.add(
             Hypothesis(
                 "values in [-1, 1]",
                 lambda i: jnp.max(jnp.abs(i.z)),
-                lambda num, data: max(abs(z) for z in data["z"]),
+                lambda num, data: num.largest(abs(z) for z in data["z"]),
             ),
         ),
         errata=("E4",),

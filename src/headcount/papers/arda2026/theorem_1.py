@@ -175,7 +175,7 @@ def _best(instance: Any, variant: str) -> Sides:
 
 def _best_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     done, k = _naive_closed(num, data, variant)
-    return min(s.loss for s in done.steps), k["rhs"]
+    return num.smallest(s.loss for s in done.steps), k["rhs"]
 
 
 def _best_bound(setting: Setting, variant: str) -> Bound:
@@ -227,7 +227,7 @@ def _sandwich_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
     done = run(num, data)
     mean = sum(s.loss for s in done.steps) / len(done.steps)
     if variant == "measured":
-        largest = max(done.average_e_lin, *(s.e_lin for s in done.steps))
+        largest = num.largest([done.average_e_lin, *(s.e_lin for s in done.steps)])
     else:
         largest = naive_constants(num, data, variant)["B_lin"]
     return done.average_loss, 4 * mean + 6 * largest**2
