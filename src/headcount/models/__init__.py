@@ -23,7 +23,7 @@ from ._initialisations import first_step_row as first_step_row
 from ._initialisations import he as he
 from ._initialisations import initialisations as initialisations
 from ._initialisations import lecun as lecun
-from ._initialisations import ntk as ntk
+from ._initialisations import ntk_normal as ntk_normal
 from ._initialisations import paired as paired
 from ._initialisations import paired_indrnn as paired_indrnn
 from ._initialisations import two_phase as two_phase
