@@ -11,6 +11,7 @@ from ._arda2026 import PooledAttentionParams as PooledAttentionParams
 from ._base import Model as Model
 from ._base import models as models
 from ._base import outputs as outputs
+from ._base import over_heads as over_heads
 from ._deora2024 import HeadGroups as HeadGroups
 from ._deora2024 import LinearModel as LinearModel
 from ._deora2024 import LinearParams as LinearParams
