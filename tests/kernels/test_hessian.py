@@ -24,7 +24,7 @@ from headcount.models import (
     MultiHeadAttention,
     MultiHeadParams,
     PooledAttention,
-    ntk,
+    ntk_normal,
     unpaired,
 )
 
@@ -49,7 +49,7 @@ def test_products_of_model_and_loss_match_the_dense_hessian() -> None:
 def test_wu2023_hessian_for_scalar_tokens_has_its_closed_form() -> None:
     """d = 1: blocks from moments of the attention weights, with the identity term of H_QK."""
     model = Encoder(d=1, d_m=5, tau0=0.3, tau1=0.7, pooling="sum")
-    p = ntk(model, 0)
+    p = ntk_normal(model, 0)
     x = normal(stream(0, "x"), (4, 1))
     q, k, v, o = p.W_Q[:, 0], p.W_K[:, 0], p.W_V[:, 0], p.w_O
     s = x[:, 0]
@@ -139,4 +139,6 @@ def test_deora_head_blocks(readout: str) -> None:
     size = params.U[0].size
     np.testing.assert_allclose(one[:size, :size], 0, atol=1e-15)  # linear in U
     with pytest.raises(BadArgument, match="no heads"):
-        head_hessians(Encoder(2, 3, 1.0, 1.0, "sum"), ntk(Encoder(2, 3, 1.0, 1.0, "sum"), 0), x)
+        head_hessians(
+            Encoder(2, 3, 1.0, 1.0, "sum"), ntk_normal(Encoder(2, 3, 1.0, 1.0, "sum"), 0), x
+        )

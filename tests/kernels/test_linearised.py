@@ -25,7 +25,7 @@ from headcount.models import (
     MultiHeadParams,
     PooledAttention,
     PooledAttentionParams,
-    ntk,
+    ntk_normal,
     outputs,
     unpaired,
 )
@@ -49,7 +49,7 @@ def test_value_and_gradient_are_those_of_the_tangent_plane(kind: str) -> None:
         shapes = model.shapes()
         params = MultiHeadParams(normal(stream(2, "U"), shapes.U), normal(stream(2, "W"), shapes.W))
     else:
-        params = unpaired(model, 0) if kind == "arda2026" else ntk(model, 0)
+        params = unpaired(model, 0) if kind == "arda2026" else ntk_normal(model, 0)
     x = normal(stream(0, "x"), (4, 3))
     flat = Linearised(model, params)
     moved = jax.tree.map(lambda p: p + 0.3 * np.cos(np.arange(p.size)).reshape(p.shape), params)

@@ -22,7 +22,7 @@ from headcount.models import (
     he,
     initialisations,
     lecun,
-    ntk,
+    ntk_normal,
     output_scale,
     outputs,
     paired,
@@ -164,7 +164,7 @@ def test_two_phase_groups_of_very_many_heads():
 
 def test_schemes_share_their_normals(relative):
     """He = sqrt 2 LeCun and NTK without the 1/sqrt of the widths [wu2023, Table 1]."""
-    small, large, unit = lecun(ENCODER, 1), he(ENCODER, 1), ntk(ENCODER, 1)
+    small, large, unit = lecun(ENCODER, 1), he(ENCODER, 1), ntk_normal(ENCODER, 1)
     for block, width in [("W_Q", 3), ("W_K", 3), ("W_V", 3), ("w_O", 5)]:
         a, b, c = (getattr(p, block) for p in (small, large, unit))
         np.testing.assert_allclose(b, math.sqrt(2) * a, rtol=1e-14)
@@ -179,7 +179,9 @@ def test_he_is_twice_lecun_for_the_same_attention(relative):
     base = outputs(ENCODER, lecun(ENCODER, 1), x)
     np.testing.assert_allclose(outputs(ENCODER, he(ENCODER, 1), x), 2 * base, rtol=1e-13)
     wide = Encoder(d=3, d_m=5, tau0=0.5, tau1=output_scale("ntk", 5), pooling="sum")
-    np.testing.assert_allclose(outputs(wide, ntk(wide, 1), x), math.sqrt(3) * base, rtol=1e-13)
+    np.testing.assert_allclose(
+        outputs(wide, ntk_normal(wide, 1), x), math.sqrt(3) * base, rtol=1e-13
+    )
 
 
 def test_scales():

@@ -7,7 +7,6 @@ from ._convergence import fit_slope as fit_slope
 from ._convergence import kernel_rate as kernel_rate
 from ._convergence import limit_ntk as limit_ntk
 from ._deora2024 import features_deora2024 as features_deora2024
-from ._deora2024 import features_head_groups as features_head_groups
 from ._drift import drift as drift
 from ._drift import drift_from as drift_from
 from ._drift import kernel_distance as kernel_distance

@@ -12,7 +12,7 @@ import xarray
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, check_count, check_fraction
-from ..models import Encoder, PooledAttention, initialisations, output_scale, paired, softmax_scale
+from ..models import Encoder, PooledAttention, ntk_normal, output_scale, paired, softmax_scale
 from ._limit_arda2026 import limit_arda2026
 from ._limit_kernel import LimitKernel
 from ._limit_wu2023 import limit_wu2023
@@ -143,7 +143,7 @@ def _empirical(
     else:
         tau0, tau1 = softmax_scale("ntk", width), output_scale("ntk", width)
         wide = replace(model, d_m=width, tau0=tau0, tau1=tau1)
-        params = initialisations["ntk"](wide, seed)
+        params = ntk_normal(wide, seed)
     result = ntk(wide, params, x)
     return {**result.blocks, "total": result.total}
 

@@ -14,35 +14,18 @@ from ._features import Factors, cheapest, flattened, register_features
 
 
 def features_deora2024(
-    model: MultiHeadAttention, params: MultiHeadParams, x: Float[Array, "T d"]
+    model: MultiHeadAttention | HeadGroups, params: MultiHeadParams, x: Float[Array, "T d"]
 ) -> dict[str, Factors]:
     """The gradient of Phi~ = H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X> in factored form.
 
     U_h: the attention output A_h X (full), its column sums (pooling) or its last row (last).
     W_h: X^T G_h X = sum_t x_t (G_h X)_t^T, where row t of G_h is (diag(beta) - beta beta^T) v_t
     with beta = row t of A_h and v_t = X (row t of U_h) [deora2024, Eq. (1)]; the factors are the
-    rows (G_h X)_t of all heads (T, H d) and the tokens x_t (T, d).
+    rows (G_h X)_t of all heads (T, H d) and the tokens x_t (T, d). A group of k equal heads has k
+    equal gradients, whose inner products add up: it weighs sqrt(k / H) in place of H^{-1/2}.
     """
-    weight = jnp.full((model.H,), 1 / math.sqrt(model.H), x.dtype)
-    return _weighted_features(model.readout, weight, params, x)
-
-
-def features_head_groups(
-    model: HeadGroups, params: MultiHeadParams, x: Float[Array, "T d"]
-) -> dict[str, Factors]:
-    """The features of the H heads that the groups stand for: group g weighs sqrt(k_g / H).
-
-    k_g equal heads have k_g equal gradients H^{-1/2} grad Phi(theta_g), and their inner products
-    add up to (k_g / H) <grad Phi, grad Phi'>: the kernel is that of `model.plain`.
-    """
+    readout, (U, W) = model.readout, params
     weight = jnp.asarray([math.sqrt(k / model.H) for k in model.multiplicities], x.dtype)
-    return _weighted_features(model.readout, weight, params, x)
-
-
-def _weighted_features(
-    readout: str, weight: Float[Array, "H"], params: MultiHeadParams, x: Float[Array, "T d"]
-) -> dict[str, Factors]:
-    U, W = params
     queries = x[-1:] if readout == "last" else x
     A = jax.nn.softmax(jnp.einsum("qi,hij,sj->hqs", queries, W, x), axis=-1)
     outputs = A @ x
@@ -62,4 +45,4 @@ def _weighted_features(
 
 
 register_features(MultiHeadAttention, features_deora2024)
-register_features(HeadGroups, features_head_groups)
+register_features(HeadGroups, features_deora2024)

@@ -8,10 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, cast, check_count, check_shape, float64
-from ..core import _tree as tree
+from ..core._tree import blocks
+from ..models import over_heads
 from ._generic import kept_blocks
 from ._ntk import traced_ntk
 from ._source import check_inputs, check_params
@@ -35,20 +37,22 @@ def relative_change(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Ar
     return jnp.linalg.norm(K - K0) / jnp.linalg.norm(K0)
 
 
-def weight_movement(params0: Any, params: Any) -> Record:
+def weight_movement(params0: Any, params: Any, *, model: Any = None) -> Record:
     """|theta_b - theta0_b| of every block and in all, each also divided by |theta0_b|.
 
     Keys: movement, relative_movement, and movement/<block>, relative_movement/<block>. A block
-    that starts at zero has relative movement infinity once it moves, and nan before.
+    that starts at zero has relative movement infinity once it moves, and nan before. Give the
+    model if it has groups of equal heads: lengths are then over all heads.
     """
-    start, now = tree.blocks(params0), tree.blocks(params)
-    moved = {name: tree.norm(tree.subtract(now[name], start[name])) for name in start}
-    size = {name: tree.norm(start[name]) for name in start}
-    total = jnp.sqrt(sum(v**2 for v in moved.values()))
-    record: Record = {"movement": total, "relative_movement": total / tree.norm(params0)}
-    for name in start:
-        record[f"movement/{name}"] = moved[name]
-        record[f"relative_movement/{name}"] = moved[name] / size[name]
+    start = over_heads(model, params0)
+    moved = optax.tree.sub(over_heads(model, params), start)
+    record: Record = {}
+    for label, size, change in [
+        ("", start, moved),
+        *((f"/{name}", block, blocks(moved)[name]) for name, block in blocks(start).items()),
+    ]:
+        record[f"movement{label}"] = optax.tree.norm(change)
+        record[f"relative_movement{label}"] = record[f"movement{label}"] / optax.tree.norm(size)
     return record
 
 
@@ -115,8 +119,8 @@ def tangent_kernel(now: Any) -> Record:
 
 
 def _state(model: Any, params: Any, x: Any, frozen: Sequence[str]) -> Any:
-    blocks = traced_ntk(model, params, x, frozen=frozen)
-    return {"total": sum(blocks.values()), **blocks}
+    kernels = traced_ntk(model, params, x, frozen=frozen)
+    return {"total": sum(kernels.values()), **kernels}
 
 
 def _measure(
@@ -141,7 +145,7 @@ def _measure(
         for k in range(1, eigenvalues + 1):
             record[f"eigenvalue/{k}"] = spectrum[-k]
             record[f"eigenvalue/-{k}"] = spectrum[k - 1]
-    return {**record, **weight_movement(params0, params)}
+    return {**record, **weight_movement(params0, params, model=model)}
 
 
 def _traced(*trees: Any) -> bool:

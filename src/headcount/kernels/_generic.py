@@ -17,30 +17,22 @@ from jaxtyping import Float
 
 from ..core import Array, BadArgument
 from ..core import _tree as tree
-from ..models import HeadGroups
+from ..models import over_heads
 from ._features import Factors
 
 Function = Callable[[Any, Float[Array, "..."]], Float[Array, "..."]]
 
 
-def as_trained(model: Any, params: Any) -> tuple[Function, Any]:
+def as_trained(model: Any, params: Any) -> tuple[Any, Any]:
     """The function and the parameters whose plain gradients make the tangent kernel.
 
     For head groups these are sqrt(k_g) theta_g: one group stands for k_g equal heads, and in
-    these coordinates its gradient has the length of the k_g gradients together.
+    these coordinates lengths, gradients and Hessians are those of the k_g heads together.
     """
-    if not isinstance(model, HeadGroups):
+    stretched = over_heads(model, params)
+    if stretched is params:
         return model, params
-    roots = jnp.asarray([math.sqrt(k) for k in model.multiplicities])
-
-    def scaled(leaf: Float[Array, "g ..."], power: int) -> Float[Array, "g ..."]:
-        factor = roots.astype(leaf.dtype).reshape(-1, *[1] * (leaf.ndim - 1))
-        return leaf * factor**power
-
-    def f(stretched: Any, x: Float[Array, "T d"]) -> Float[Array, ""]:
-        return model(jax.tree.map(lambda leaf: scaled(leaf, -1), stretched), x)
-
-    return f, jax.tree.map(lambda leaf: scaled(leaf, 1), params)
+    return lambda p, *x: model(over_heads(model, p, power=-1), *x), stretched
 
 
 def kept_blocks(params: Any, frozen: Sequence[str]) -> tuple[str, ...]:

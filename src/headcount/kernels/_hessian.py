@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse.linalg
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
+from matfree.decomp import tridiag_sym
+from matfree.eig import eigh_partial
 
 from ..core import (
     Array,
@@ -26,6 +28,8 @@ from ..core import (
     stream,
     total,
 )
+from ..models import over_heads
+from ._generic import as_trained
 from ._linearised import check_labels
 
 Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
@@ -35,14 +39,31 @@ Scalar = Callable[[Any], Float[Array, ""]]
 def hessian_vector_product(function: Scalar, params: Any, vector: Any) -> Any:
     """Hess function(params) vector, forward over reverse: about the cost of two gradients.
 
-    Pure and jittable; `model_function` and `loss_function` give the scalar functions.
+    Pure and jittable; `model_function` and `loss_function` give the scalar functions. Where their
+    model has groups of equal heads, vector and product hold one head of each group.
     """
-    return jax.jvp(jax.grad(function), (params,), (vector,))[1]
+    product = jax.jvp(jax.grad(function), (params,), (vector,))[1]
+    return over_heads(function, product, power=-2)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfModel:
+    """A function of a model's parameters that knows how many heads its groups stand for."""
+
+    model: Any
+    value: Callable[[Any, Any], Float[Array, ""]]
+
+    def __call__(self, params: Any) -> Float[Array, ""]:
+        return self.value(self.model, params)
+
+    @property
+    def multiplicities(self) -> tuple[int, ...] | None:
+        return getattr(self.model, "multiplicities", None)
 
 
 def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
     """params -> f(params, x), the model at one sample."""
-    return lambda params: model(params, x)
+    return _OfModel(model, lambda f, params: f(params, x))
 
 
 def loss_function(
@@ -51,8 +72,7 @@ def loss_function(
     """params -> the loss of the model on the data."""
     check_samples(x, y)
     check_labels(loss, y)
-    outputs = jax.vmap(model, in_axes=(None, 0))
-    return lambda params: total(loss, outputs(params, x), y)
+    return _OfModel(model, lambda f, params: total(loss, jax.vmap(f, (None, 0))(params, x), y))
 
 
 @dataclass(frozen=True)
@@ -90,22 +110,28 @@ def hessian_extremes(
     """The extreme eigenvalues of Hess function(params) by Lanczos, in float64.
 
     Up to `dense_below` parameters the Hessian is formed and diagonalised instead. The start vector
-    comes from `seed`; `iterations` limits the products with the Hessian.
+    comes from `seed`; `iterations` limits the products with the Hessian. Groups of equal heads
+    count as all their heads: one head of each is set apart (`HeadGroups.split`, which has every
+    eigenvalue of the H heads), and the eigenvectors hold one head of each group so made.
     """
     check_count("iterations", iterations)
     check_count("dense_below", dense_below, least=3)
+    if isinstance(function, _OfModel) and any(k > 1 for k in function.multiplicities or ()):
+        model, params = function.model.split(params)
+        function = replace(function, model=model)
     with float64():
-        start, unravel = ravel_pytree(cast(params, "float64"))
+        trained, stretched = as_trained(function, cast(params, "float64"))
+        start, unravel = ravel_pytree(stretched)
         size = start.size
         if size == 0:
             raise BadArgument("params", params, "holds no numbers", fix="give parameters")
 
-        def flat(p: Float[Array, "p"]) -> Float[Array, ""]:
-            return function(unravel(p))
+        def to_params(vector: Float[Array, "p"]) -> Any:
+            return over_heads(function, jax.tree.map(np.asarray, unravel(vector)), power=-1)
 
         @jax.jit
         def product(v: Float[Array, "p"]) -> Float[Array, "p"]:
-            return hessian_vector_product(flat, start, v)
+            return hessian_vector_product(lambda p: trained(unravel(p)), start, v)
 
         def apply(v: Float[Array, "p"]) -> Float[Array, "p"]:
             with float64():
@@ -114,8 +140,8 @@ def hessian_extremes(
         if size <= dense_below:
             pairs = _dense_ends(np.stack([apply(e) for e in np.eye(size)]))
         else:
-            pairs = _lanczos_ends(apply, size, seed, iterations)
-        ends = [_extreme(apply, vector, good, unravel) for vector, good in pairs]
+            pairs = _lanczos_ends(product, apply, size, seed, iterations)
+        ends = [_extreme(apply, vector, good, to_params) for vector, good in pairs]
     return HessianExtremes(smallest=ends[0], largest=ends[1])
 
 
@@ -125,10 +151,16 @@ def _dense_ends(hessian: Float[Array, "p p"]) -> list[tuple[Float[Array, "p"], b
 
 
 def _lanczos_ends(
-    apply: Callable[[Any], Any], size: int, seed: int, iterations: int
+    product: Callable[[Any], Any],
+    apply: Callable[[Any], Any],
+    size: int,
+    seed: int,
+    iterations: int,
 ) -> list[tuple[Float[Array, "p"], bool]]:
     operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=apply, dtype=np.float64)
     first = normal(stream(seed, "hessian", "lanczos"), (size,))
+    if not np.any(apply(first)):
+        return [(first, True)] * 2  # a random vector finds every nonzero Hessian
     space = min(size, 40)
     pairs = []
     for end in ("SA", "LA"):
@@ -139,44 +171,25 @@ def _lanczos_ends(
             pairs.append((vectors[:, 0], True))
         except scipy.sparse.linalg.ArpackNoConvergence:
             # The outcome is data: the best Rayleigh quotient of a short Krylov space, marked.
-            pairs.append((_krylov_end(apply, first, space, end), False))
+            _, ritz = eigh_partial(tridiag_sym(space))(product, jnp.asarray(first))
+            pairs.append((np.asarray(ritz[0 if end == "SA" else -1]), False))
     return pairs
-
-
-def _krylov_end(
-    apply: Callable[[Any], Any], first: Float[Array, "p"], space: int, end: str
-) -> Float[Array, "p"]:
-    """The Ritz vector at one end of a Krylov space with full orthogonalisation."""
-    basis = [first / np.linalg.norm(first)]
-    images = []
-    for _ in range(space):
-        images.append(apply(basis[-1]))
-        rest = images[-1].copy()
-        for _ in range(2):
-            rest -= np.stack(basis).T @ (np.stack(basis) @ rest)
-        length = np.linalg.norm(rest)
-        if length <= 1e-12 * np.linalg.norm(images[-1]):
-            break
-        basis.append(rest / length)
-    Q = np.stack(basis[: len(images)])
-    small = Q @ np.stack(images).T
-    _, vectors = np.linalg.eigh((small + small.T) / 2)
-    return Q.T @ vectors[:, 0 if end == "SA" else -1]
 
 
 def _extreme(
     apply: Callable[[Any], Any],
     vector: Float[Array, "p"],
     converged: bool,
-    unravel: Callable[[Any], Any],
+    to_params: Callable[[Any], Any],
 ) -> Extreme:
     unit = vector / np.linalg.norm(vector)
     image = apply(unit)
     value = float(unit @ image)
     rounding = 4 * np.finfo(np.float64).eps * np.sqrt(len(unit)) * float(np.linalg.norm(image))
     residual = float(np.linalg.norm(image - value * unit)) + rounding
-    tree = jax.tree.map(np.asarray, unravel(jnp.asarray(unit)))
-    return Extreme(value, value - residual, value + residual, tree, converged)
+    return Extreme(
+        value, value - residual, value + residual, to_params(jnp.asarray(unit)), converged
+    )
 
 
 def head_hessian(head: Callable[..., Float[Array, ""]], theta: Any, *args: Any) -> Array:
@@ -194,7 +207,7 @@ def head_hessians(model: Any, params: Any, x: Float[Array, "T d"]) -> Float[Arra
 
     These are Hessians of the heads h_i themselves, theta_i = (U_i, W_i): without the output weight
     c_i and the factor m^{-1/2} or H^{-1/2}. The model's Hessian in theta is block diagonal, with
-    these blocks times that scale.
+    these blocks times that scale. Equal heads of one group have one block.
     """
     one_head = getattr(model, "head", None)
     if one_head is None or not hasattr(params, "U") or not hasattr(params, "W"):

@@ -25,6 +25,8 @@ from ..core import (
     float64,
     total,
 )
+from ..models import over_heads
+from ._generic import as_trained
 
 Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 
@@ -36,7 +38,7 @@ class Linearised:
     Called like a model: it can be trained, differentiated and given to any function that takes one.
     """
 
-    model: Function
+    model: Any
     params0: Any
 
     def __call__(self, params: Any, x: Float[Array, "T d"]) -> Float[Array, "*out"]:
@@ -48,6 +50,16 @@ class Linearised:
         moved = jax.tree.map(jnp.subtract, params, start)
         value, change = jax.jvp(lambda p: self.model(p, x), (start,), (moved,))
         return value + change
+
+    @property
+    def multiplicities(self) -> tuple[int, ...] | None:
+        """How many equal heads each entry of the parameters stands for, if the model says."""
+        return getattr(self.model, "multiplicities", None)
+
+    def split(self, params: Any) -> tuple[Linearised, Any]:
+        """One head of every group on its own, as `HeadGroups.split`."""
+        model, params0 = self.model.split(self.params0)
+        return Linearised(model, params0), self.model.split(params)[1]
 
     @property
     def name(self) -> str:
@@ -96,7 +108,8 @@ def train_linearised(
 ) -> LinearisedRun:
     """`steps` steps of gradient descent of size eta on the loss of f_lin, started at params0.
 
-    radius: after each step project onto |params - params0| <= radius (Euclidean, all blocks).
+    radius: after each step project onto |params - params0| <= radius (Euclidean, all blocks and
+    heads).
     The derivative at params0 is traced once; each step costs one product with the Jacobian and one
     with its transpose, which is never formed. Always in float64.
     """
@@ -138,12 +151,9 @@ def _descend(
     radius: Float[Array, ""],
 ) -> tuple[Any, Float[Array, "k n_all"], Float[Array, "k"]]:
     n = len(y)
-
-    def all_outputs(params: Any) -> Float[Array, "n_all"]:
-        return jax.vmap(model, in_axes=(None, 0))(params, x)
-
-    f0, forward = jax.linearize(all_outputs, params0)
-    backward = jax.linear_transpose(forward, params0)
+    f_of, start = as_trained(model, params0)
+    f0, forward = jax.linearize(lambda p: jax.vmap(f_of, (None, 0))(p, x), start)
+    backward = jax.linear_transpose(forward, start)
 
     def step(moved: Any, _: None) -> tuple[Any, None]:
         f = f0 + forward(moved)
@@ -162,6 +172,7 @@ def _descend(
     zero = jax.tree.map(jnp.zeros_like, params0)
     moved, (outputs, losses) = jax.lax.scan(record, zero, length=records)
     first = total(loss, f0[:n], y)
+    moved = over_heads(model, moved, power=-1)
     return moved, jnp.concatenate([f0[None], outputs]), jnp.concatenate([first[None], losses])
 
 

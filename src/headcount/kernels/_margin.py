@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+import optax
 import scipy.optimize
 from jaxtyping import Float, Int
 
@@ -24,6 +24,7 @@ from ..core import (
     check_shape,
     float64,
 )
+from ..models import over_heads
 from ._linearised import check_signs
 from ._ntk import ntk
 from ._regression import check_kernel
@@ -76,7 +77,7 @@ class Margin:
             theta = _combined(
                 model, cast(params, "float64"), np.asarray(x, np.float64), self.coefficients
             )
-            return jax.tree.map(np.asarray, theta)
+            return over_heads(model, jax.tree.map(np.asarray, theta), power=-2)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -234,22 +235,25 @@ def direction_margins(
     with float64():
         theta = cast(direction, "float64")
         slopes = _slopes(model, cast(params, "float64"), theta, np.asarray(x, np.float64))
-        length = math.sqrt(sum(float(jnp.vdot(v, v)) for v in jax.tree.leaves(theta)))
+        length = float(optax.tree.norm(over_heads(model, theta)))
     if norm is not None and length == 0:
         raise BadArgument("direction", "all zeros", "has no length", fix="give a nonzero direction")
     scale = 1.0 if norm is None else check_positive("norm", norm) / length
     return np.asarray(y, np.float64) * np.asarray(slopes) * scale
 
 
-def normalised_margin(outputs: Float[Array, "n"], y: Float[Array, "n"], readout: Any) -> float:
+def normalised_margin(
+    outputs: Float[Array, "n"], y: Float[Array, "n"], readout: Any, *, model: Any = None
+) -> float:
     """min_i y_i f(x_i) / |U|, U the read-out weights (an array or pytree) [deora2024, Sec. 6].
 
-    NaN when U = 0.
+    NaN when U = 0. Give the model if it has groups of equal heads: |U| is then over all heads.
     """
     check_shape("y", y, np.shape(outputs))
     check_finite("outputs", outputs)
     check_signs(y)
-    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(readout)]
+    readout = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), readout)
+    leaves = jax.tree.leaves(over_heads(model, readout))
     length = math.sqrt(sum(float(np.vdot(leaf, leaf)) for leaf in leaves))
     smallest = float(np.min(np.asarray(y, np.float64) * np.asarray(outputs, np.float64)))
     return smallest / length if length else math.nan

@@ -11,6 +11,7 @@ from ._arda2026 import PooledAttentionParams as PooledAttentionParams
 from ._base import Model as Model
 from ._base import models as models
 from ._base import outputs as outputs
+from ._base import over_heads as over_heads
 from ._deora2024 import HeadGroups as HeadGroups
 from ._deora2024 import LinearModel as LinearModel
 from ._deora2024 import LinearParams as LinearParams
@@ -23,7 +24,7 @@ from ._initialisations import first_step_row as first_step_row
 from ._initialisations import he as he
 from ._initialisations import initialisations as initialisations
 from ._initialisations import lecun as lecun
-from ._initialisations import ntk as ntk
+from ._initialisations import ntk_normal as ntk_normal
 from ._initialisations import paired as paired
 from ._initialisations import paired_indrnn as paired_indrnn
 from ._initialisations import two_phase as two_phase

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
+import numpy as np
 from jaxtyping import Float
 
 from ..core import Array, Registry
@@ -28,6 +29,25 @@ class Model(Protocol):
 
 models: Registry[Callable[..., Model]] = Registry("model")
 """The models by the name that the command line uses."""
+
+
+def over_heads(model: Any, tree: Any, *, power: int = 1, axis: int = 0) -> Any:
+    """`tree` times k^(power/2) along its axis of groups, k = `model.multiplicities`, if it has any.
+
+    One entry of the parameters may stand for k equal heads; this is what every tool knows of them.
+    Power 1: norms and inner products become those over all heads. Power -2: the derivative in a
+    group becomes that in each of its heads, whose norm over all heads is that of power -1.
+    """
+    counts = getattr(model, "multiplicities", None)
+    if counts is None or set(counts) == {1}:
+        return tree
+    factors = [k ** (power / 2) for k in counts]
+
+    def leaf(values: Float[Array, "..."]) -> Float[Array, "..."]:
+        shape = [-1 if i == axis else 1 for i in range(values.ndim)]
+        return values * np.asarray(factors, values.dtype).reshape(shape)
+
+    return jax.tree.map(leaf, tree)
 
 
 def outputs(model: Model, params: Any, x: Float[Array, "n T d"]) -> Float[Array, "n"]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, attention_head, check_choice, check_count, self_attention
@@ -49,6 +52,11 @@ class MultiHeadAttention:
         for argument in ("T", "d", "H"):
             check_count(argument, getattr(self, argument))
         check_choice("readout", self.readout, READOUTS)
+
+    @property
+    def multiplicities(self) -> tuple[int, ...]:
+        """Every entry of the parameters stands for one head."""
+        return (1,) * self.H
 
     def head(
         self, U: Float[Array, "*readout"], W: Float[Array, "d d"], x: Float[Array, "T d"]
@@ -107,26 +115,44 @@ class HeadGroups:
         return MultiHeadAttention(self.T, self.d, len(self.multiplicities), self.readout)
 
     @property
+    def head(self) -> Callable[..., Float[Array, ""]]:
+        """Phi(X; W, U), one head of any group."""
+        return self.representative.head
+
+    @property
     def plain(self) -> MultiHeadAttention:
         """The slow twin with all H heads."""
         return MultiHeadAttention(self.T, self.d, self.H, self.readout)
 
     def __call__(self, params: MultiHeadParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
         """Phi~(X) = H^{-1/2} sum_g k_g Phi(X; theta_g)."""
-        heads = jax.vmap(self.representative.head, in_axes=(0, 0, None))(params.U, params.W, x)
+        heads = jax.vmap(self.head, in_axes=(0, 0, None))(params.U, params.W, x)
         weights = [k / math.sqrt(self.H) for k in self.multiplicities]
         return jnp.vdot(jnp.asarray(weights, x.dtype), heads)
 
     def expand(self, params: MultiHeadParams) -> MultiHeadParams:
         """The parameters of all H heads, in the order of the groups."""
-        counts = jnp.asarray(self.multiplicities)
-        return MultiHeadParams(
-            *(jnp.repeat(leaf, counts, axis=0, total_repeat_length=self.H) for leaf in params)
+        return _repeated(params, self.multiplicities)
+
+    def split(self, params: MultiHeadParams) -> tuple[HeadGroups, MultiHeadParams]:
+        """The same heads with one of every group on its own: k > 1 becomes 1 and k - 1.
+
+        What H plain heads can do and equal heads cannot is then possible: to move one alone.
+        """
+        parts = [(1, k - 1) if k > 1 else (1,) for k in self.multiplicities]
+        return (
+            replace(self, multiplicities=tuple(itertools.chain(*parts))),
+            _repeated(params, tuple(len(part) for part in parts)),
         )
 
     def shapes(self) -> MultiHeadParams:
         """Shapes of (U, W), one entry per group."""
         return self.representative.shapes()
+
+
+def _repeated(params: MultiHeadParams, counts: tuple[int, ...]) -> MultiHeadParams:
+    index = np.repeat(np.arange(len(counts)), counts)
+    return MultiHeadParams(*(leaf[index] for leaf in params))
 
 
 class LinearParams(NamedTuple):

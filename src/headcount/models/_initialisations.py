@@ -185,4 +185,4 @@ for _name in _VARIANCES:
     initialisations.register(_name, _scheme(_name))
 lecun = initialisations["lecun"]
 he = initialisations["he"]
-ntk = initialisations["ntk"]
+ntk_normal = initialisations["ntk"]

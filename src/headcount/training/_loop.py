@@ -115,7 +115,7 @@ class Loop:
 
     def _step(self, now: State, start: Any, loss: Array, grad: Any) -> State:
         updates, optimiser = self.rule.transform.update(grad, now.optimiser, now.params)
-        params = self.rule.projection(optax.apply_updates(now.params, updates), start)
+        params = self.rule.projection(optax.apply_updates(now.params, updates), start, self.model)
         share = 1 / (now.step + 1).astype(loss.dtype)
         better = loss < now.best_loss
         return now._replace(

@@ -39,11 +39,6 @@ class _Attention(NamedTuple):
     values: Float[Array, "b h q"]
 
 
-def _multiplicities(model: MultiHeadAttention | HeadGroups) -> tuple[int, ...]:
-    """How many heads each entry of the parameters stands for."""
-    return model.multiplicities if isinstance(model, HeadGroups) else (1,) * model.H
-
-
 def _readout_rows(model: MultiHeadAttention | HeadGroups, params: MultiHeadParams) -> Array:
     """U as (h, q, d): one row per query (full), or one row for all of them (pooling, last)."""
     return params.U if model.readout == "full" else params.U[:, None, :]
@@ -88,7 +83,7 @@ def deora2024_path(model: MultiHeadAttention | HeadGroups, loss: Loss, chunk: in
     For the plain model every k_g is 1 and this is the ordinary gradient.
     """
     root = math.sqrt(model.H)
-    shares = [k / root for k in _multiplicities(model)]
+    shares = [k / root for k in model.multiplicities]
 
     def chunk_outputs(seen: _Attention) -> Float[Array, "b"]:
         return jnp.sum(seen.values, axis=-1) @ jnp.asarray(shares, seen.values.dtype)
@@ -117,7 +112,7 @@ def deora2024_path(model: MultiHeadAttention | HeadGroups, loss: Loss, chunk: in
 def deora2024_chunk(model: MultiHeadAttention | HeadGroups, T: int) -> int:
     """As many samples as keep the attention weights of all heads in cache, at least one."""
     queries = 1 if model.readout == "last" else T
-    return max(1, _CHUNK_WEIGHTS // (len(_multiplicities(model)) * queries * T))
+    return max(1, _CHUNK_WEIGHTS // (len(model.multiplicities) * queries * T))
 
 
 register_path(MultiHeadAttention, deora2024_path, deora2024_chunk)

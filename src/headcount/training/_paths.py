@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ..core import Array, Loss, check_count, total
+from ..models import over_heads
 
 
 class Samples(NamedTuple):
@@ -145,14 +146,18 @@ def _joined(parts: Any, data: Chunks) -> Any:
 
 
 def generic_path(model: Any, loss: Loss, chunk: int) -> GradientPath:
-    """Automatic differentiation, chunk by chunk, for any f(params, x)."""
+    """Automatic differentiation, chunk by chunk, for any f(params, x).
+
+    The gradient is that in one head of each group, where the model has groups of equal heads.
+    """
     batched = jax.vmap(model, in_axes=(None, 0))
 
     def chunk_loss(params: Any, data: Samples) -> Float[Array, ""]:
         return jnp.sum(data.weight * loss.pointwise(batched(params, data.x), data.y))
 
     def loss_and_gradient(params: Any, data: Chunks) -> tuple[Float[Array, ""], Any]:
-        return sum_over_chunks(lambda c: jax.value_and_grad(chunk_loss)(params, c), data)
+        value, gradient = sum_over_chunks(lambda c: jax.value_and_grad(chunk_loss)(params, c), data)
+        return value, over_heads(model, gradient, power=-2)
 
     def outputs(params: Any, data: Chunks) -> Float[Array, "n"]:
         return map_over_chunks(lambda c: batched(params, c.x), data)
@@ -171,8 +176,12 @@ def naive_path(model: Any, loss: Loss, chunk: int = 0) -> GradientPath:
     def whole(params: Any, data: tuple[Array, Array]) -> Float[Array, ""]:
         return total(loss, batched(params, data[0]), data[1])
 
+    def loss_and_gradient(params: Any, data: Any) -> tuple[Float[Array, ""], Any]:
+        value, gradient = jax.value_and_grad(whole)(params, data)
+        return value, over_heads(model, gradient, power=-2)
+
     return GradientPath(
         prepare=lambda x, y: (x, y),
-        loss_and_gradient=jax.value_and_grad(whole),
+        loss_and_gradient=loss_and_gradient,
         outputs=lambda params, data: batched(params, data[0]),
     )

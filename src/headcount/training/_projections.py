@@ -16,8 +16,8 @@ from ..core._tree import blocks, with_blocks
 class Projection(Protocol):
     """Maps parameters to the nearest point of a convex set that contains `start`."""
 
-    def __call__(self, params: Any, start: Any) -> Any:
-        """The projected parameters."""
+    def __call__(self, params: Any, start: Any, model: Any = None) -> Any:
+        """The projected parameters; `model` tells how many equal heads an entry stands for."""
         ...
 
     def check(self, params: Any) -> None:
@@ -29,7 +29,7 @@ class Projection(Protocol):
 class NoProjection:
     """The whole space: plain gradient descent."""
 
-    def __call__(self, params: Any, start: Any) -> Any:
+    def __call__(self, params: Any, start: Any, model: Any = None) -> Any:
         """The parameters themselves."""
         return params
 
@@ -63,12 +63,13 @@ class HeadBalls:
                 fix=f"give one for each of {sorted(have)}",
             )
 
-    def __call__(self, params: Any, start: Any) -> Any:
+    def __call__(self, params: Any, start: Any, model: Any = None) -> Any:
         """x0 + (x - x0) min(1, r/|x - x0|), per head and per block; inside, x itself."""
         origin, moved = blocks(start), blocks(params)
+        counts = getattr(model, "multiplicities", None)
         projected = {}
         for block, rho in self.radii:
-            radius = rho / math.sqrt(moved[block].shape[0])
+            radius = rho / math.sqrt(sum(counts) if counts else moved[block].shape[0])
             projected[block] = jax.vmap(_into_ball, (0, 0, None))(
                 moved[block], origin[block], radius
             )

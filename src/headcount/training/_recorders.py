@@ -24,7 +24,7 @@ from ..core import (
     total,
 )
 from ..core._tree import blocks, count, norm, subtract
-from ..models import PooledAttention
+from ..models import PooledAttention, over_heads
 from ._paths import Chunks, GradientPath, Samples, fold_chunks, into_chunks, map_over_chunks
 
 
@@ -59,23 +59,6 @@ _JACOBIAN_ENTRIES = 2**22
 """Most numbers in the gradients of one chunk of samples: 16 MiB in float32."""
 
 
-def _over_all_heads(model: Any, tree: Any, *, power: int = 1, axis: int = 0) -> Any:
-    """`tree` scaled so that its norm is that over all heads: a group of k equal heads counts k.
-
-    Each leaf is multiplied by k^(power/2) along `axis`, the axis of its groups.
-    """
-    counts = getattr(model, "multiplicities", None)
-    if counts is None:
-        return tree
-    factors = [k ** (power / 2) for k in counts]
-
-    def leaf(values: Array) -> Array:
-        shape = [-1 if i == axis else 1 for i in range(values.ndim)]
-        return values * jnp.asarray(factors, values.dtype).reshape(shape)
-
-    return jax.tree.map(leaf, tree)
-
-
 def _register(name: str) -> Callable[[Recorder], Recorder]:
     return lambda recorder: recorders.register(name, recorder)
 
@@ -101,7 +84,7 @@ def validation_loss(now: Snapshot) -> dict[str, Array]:
 @_register("distance")
 def parameter_distance(now: Snapshot) -> dict[str, Array]:
     """||theta_b - theta_b(0)|| for every block b, and over all blocks."""
-    moved = _over_all_heads(now.model, subtract(now.params, now.start))
+    moved = over_heads(now.model, subtract(now.params, now.start))
     by_block = {f"distance_{b}": norm(leaf) for b, leaf in blocks(moved).items()}
     return {**by_block, "distance": norm(moved)}
 
@@ -110,7 +93,7 @@ def parameter_distance(now: Snapshot) -> dict[str, Array]:
 def gradient_norm(now: Snapshot) -> dict[str, Array]:
     """The norm of the loss gradient for every block, and over all blocks."""
     _, grad = now.path.loss_and_gradient(now.params, now.path.prepare(now.x, now.y))
-    grad = _over_all_heads(now.model, grad)
+    grad = over_heads(now.model, grad)
     by_block = {f"gradient_{b}": norm(leaf) for b, leaf in blocks(grad).items()}
     return {**by_block, "gradient": norm(grad)}
 
@@ -128,9 +111,7 @@ def jacobian_norms(now: Snapshot) -> dict[str, Array]:
     chunks = into_chunks(now.x, now.y, now.loss, chunk)
 
     def jacobian(samples: Samples) -> dict[str, Array]:
-        # The derivative in a group of k equal heads is k times that in one of them; over all
-        # heads the squares add up to k (1/k)^2 = 1/k times the square of the group's.
-        return blocks(_over_all_heads(now.model, gradient(now.params, samples.x), power=-1, axis=1))
+        return blocks(over_heads(now.model, gradient(now.params, samples.x), power=-1, axis=1))
 
     def sums_and_norms(samples: Samples) -> tuple[dict[str, Any], dict[str, Array]]:
         fresh = (samples.weight > 0).astype(samples.x.dtype)
@@ -158,7 +139,7 @@ def margins(now: Snapshot) -> dict[str, Array]:
     """min_j y_j f(x_j), and divided by ||U|| where the model has a block U [deora2024, App. G]."""
     smallest = jnp.min(now.y * now.outputs())
     result = {"margin": smallest}
-    if "U" in (parts := blocks(_over_all_heads(now.model, now.params))):
+    if "U" in (parts := blocks(over_heads(now.model, now.params))):
         length = norm(parts["U"])
         result["normalised_margin"] = smallest / jnp.where(length > 0, length, jnp.nan)
     return result
