@@ -8,6 +8,7 @@ out is proved again by whoever uses it.
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,11 +89,11 @@ def _smaller(kind: type, fields: Fields) -> Iterator[Move]:
         pairs = [(k, k + size // 2) for k in range(size // 2)] if size % 2 == 0 else []
         for gone in (*pairs, *((k,) for k in range(size))):
             if len(gone) < size:
-                yield lambda f, letter=letter, gone=gone: _without(axes, f, letter, gone)
+                yield partial(_without, axes, letter, gone)
 
 
 def _without(
-    axes: dict[str, tuple[str, ...]], fields: Fields, letter: str, gone: tuple[int, ...]
+    axes: dict[str, tuple[str, ...]], letter: str, gone: tuple[int, ...], fields: Fields
 ) -> Fields:
     kept = dict(fields)
     for name, names in axes.items():
@@ -106,11 +107,11 @@ def _simpler(kind: type, fields: Fields) -> Iterator[Move]:
     """Whole arrays, then single entries, to rounder values."""
     for name in axes_of(kind):
         for change in (np.zeros_like, np.round, *_SHORTER):
-            yield lambda f, name=name, change=change: _replaced(f, name, change(f[name]))
+            yield partial(_replaced, name, change)
     for name in axes_of(kind):
         for index in np.ndindex(np.shape(fields[name])):
             for value in _rounder(float(fields[name][index])):
-                yield lambda f, name=name, index=index, value=value: _entry(f, name, index, value)
+                yield partial(_entry, name, index, value)
 
 
 def _short(bits: int) -> Callable[[Array], Array]:
@@ -138,13 +139,14 @@ def _rounder(value: float) -> Iterator[float]:
         yield float(shorter(np.asarray(value)))
 
 
-def _replaced(fields: Fields, name: str, values: Array) -> Fields | None:
+def _replaced(name: str, change: Callable[[Array], Array], fields: Fields) -> Fields | None:
+    values = change(fields[name])
     if np.array_equal(values, fields[name]):
         return None
     return {**fields, name: values}
 
 
-def _entry(fields: Fields, name: str, index: tuple[int, ...], value: float) -> Fields | None:
+def _entry(name: str, index: tuple[int, ...], value: float, fields: Fields) -> Fields | None:
     if fields[name][index] == value or _longer(value, float(fields[name][index])):
         return None
     values = np.array(fields[name])
