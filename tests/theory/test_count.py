@@ -25,7 +25,9 @@ def rhs(claim: str, setting: Setting, variant: str) -> float:
     ("question", "loss"), [("width", 2e-3), ("steps", 0.05), ("step-size", 0.05)]
 )
 def test_every_answer_is_where_the_bound_crosses_the_target(question, loss):
-    answers = [a for a in theorem_answers(SETTING, loss, question) if "endless" not in a.note]
+    answers = [
+        a for a in theorem_answers("arda2026", SETTING, loss, question) if "endless" not in a.note
+    ]
     assert {a.source for a in answers} >= {"arda2026/theorem-1", "arda2026/theorem-1-average"}
     found = [a for a in answers if a.value is not None]
     assert found
@@ -40,7 +42,9 @@ def test_every_answer_is_where_the_bound_crosses_the_target(question, loss):
 
 
 def test_never_names_the_floor_of_the_bound():
-    answers = theorem_answers(replace(SETTING, rho=(3.0,) * 3, nu=(3.0,) * 3), 1e-3, "steps")
+    answers = theorem_answers(
+        "arda2026", replace(SETTING, rho=(3.0,) * 3, nu=(3.0,) * 3), 1e-3, "steps"
+    )
     assert all(a.value is None for a in answers)
     assert all("no number of steps brings the bound below" in a.note for a in answers)
 
@@ -64,10 +68,24 @@ def _pretend(monkeypatch, min_loss):
 def test_the_search_finds_the_edge(monkeypatch, question, law, answer):
     _pretend(monkeypatch, law)
     config = TrainConfig.of({"rho": (3, 3, 3), "seeds": (0, 1, 2), "steps": 1000, "eta": 0.01})
-    found = practice(config, 0.027, question)
+    found = practice(config, 0.027, question, width_step=2)
     assert found.answer.value == pytest.approx(answer, rel=0.1 if question != "width" else 1e-9)
     for probe in found.probes:
         assert probe.reached == (np.median(probe.losses) <= 0.027)
+
+
+def test_a_dip_in_the_losses_is_not_jumped_over(monkeypatch):
+    """Losses that are not monotone in width: brute force says 20, bisection would say 48."""
+    _pretend(monkeypatch, lambda c: 0.01 if c.width == 20 or c.width >= 48 else 1.0)
+    config = TrainConfig.of({"rho": (3, 3, 3), "seeds": (0, 1, 2)})
+    assert practice(config, 0.1, "width", width_step=2).answer.value == 20
+
+
+def test_a_target_above_the_start_needs_no_training(monkeypatch):
+    _pretend(monkeypatch, lambda c: 0.5)
+    found = practice(TrainConfig.of({"rho": (3, 3, 3)}), 1.5, "width")
+    assert found.answer.value is None
+    assert "before the first step" in found.answer.note
 
 
 def test_a_width_that_is_not_reached_is_never(monkeypatch):
@@ -79,4 +97,4 @@ def test_a_width_that_is_not_reached_is_never(monkeypatch):
 
 def test_a_target_must_be_positive():
     with pytest.raises(BadArgument, match="loss"):
-        theorem_answers(SETTING, -1.0, "width")
+        theorem_answers("arda2026", SETTING, -1.0, "width")

@@ -8,7 +8,7 @@ def _rounded(value: float, digits: int, mode: str) -> str:
     if not math.isfinite(value):
         return str(value)
     context = Context(prec=digits, rounding=mode)
-    return f"{context.plus(Decimal(repr(float(value)))):.{digits}g}"
+    return f"{float(context.plus(Decimal(repr(float(value))))):.{digits}g}"
 
 
 def round_up(value: float, digits: int = 3) -> str:
