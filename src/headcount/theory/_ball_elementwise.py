@@ -11,7 +11,18 @@ from flint import arb
 from . import _ball_array as arrays
 from ._ball_array import Balls, as_balls, is_certain, mapped
 from ._ball_value import Equation, Rule, Value, every, kind_of
-from ._balls import FALSE, TRUE, UNKNOWN, Undecided, nearest, nonnegative, power, square, whole
+from ._balls import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    Undecided,
+    absolute,
+    nearest,
+    nonnegative,
+    power,
+    square,
+    whole,
+)
 from ._balls import root as root_of
 
 
@@ -64,7 +75,7 @@ _NEVER_NEGATIVE: dict[str, Callable[[arb], arb]] = {
     "acosh": arb.acosh,
     "erfc": arb.erfc,
     "logistic": _logistic,
-    "abs": arb.__abs__,
+    "abs": absolute,
     "square": square,
 }
 _ODD = {"tanh", "atan", "sinh", "asinh", "erf", "sign", "cbrt", "expm1", "log1p", "floor", "ceil"}

@@ -196,7 +196,6 @@ RULES: dict[str, Rule] = {
     "broadcast_in_dim": _moved(_broadcast),
     "reshape": _moved(_reshape),
     "squeeze": _moved(lambda eqn, x: x.reshape(eqn.outvars[0].aval.shape)),
-    "expand_dims": _moved(lambda eqn, x: x.reshape(eqn.outvars[0].aval.shape)),
     "transpose": _moved(lambda eqn, x: np.transpose(x, eqn.params["permutation"])),
     "slice": _moved(_slice),
     "rev": _moved(_rev),

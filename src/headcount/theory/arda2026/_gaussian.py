@@ -25,6 +25,7 @@ from .._pytree import instance_class
 from .._registry import claims
 from .._setting import Setting
 from ._constants import event_radius
+from ._instances import safe_root
 from ._naive import Data
 
 REFERENCE = ("arda2026, App. A.1", "Boucheron, Lugosi, Massart 2013, Thm. 5.6")
@@ -232,8 +233,7 @@ def _log_argument(log_m: Any, log_delta: Any, log_two: Any, variant: str) -> Any
 
 def _event(i: GaussianInstance, variant: str) -> Sides:
     argument = _log_argument(jnp.log(i.m), i.log_delta, math.log(2), variant)
-    positive = jnp.where(argument > 0, argument, 1.0)
-    radius = jnp.sqrt(i.d) + jnp.where(argument > 0, jnp.sqrt(2 * positive), 0.0)
+    radius = jnp.sqrt(i.d) + safe_root(2 * argument)
     return Sides(_some_exceeds(i.d, i.m / 2, radius), jnp.exp(i.log_delta), {"radius": radius})
 
 
