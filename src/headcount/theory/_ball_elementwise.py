@@ -11,7 +11,18 @@ from flint import arb
 from . import _ball_array as arrays
 from ._ball_array import Balls, as_balls, is_certain, mapped
 from ._ball_value import Equation, Rule, Value, every, kind_of
-from ._balls import FALSE, TRUE, UNKNOWN, Undecided, nearest, nonnegative, power, square
+from ._balls import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    Undecided,
+    absolute,
+    nearest,
+    nonnegative,
+    power,
+    square,
+    whole,
+)
 from ._balls import root as root_of
 
 
@@ -64,7 +75,7 @@ _NEVER_NEGATIVE: dict[str, Callable[[arb], arb]] = {
     "acosh": arb.acosh,
     "erfc": arb.erfc,
     "logistic": _logistic,
-    "abs": arb.__abs__,
+    "abs": absolute,
     "square": square,
 }
 _ODD = {"tanh", "atan", "sinh", "asinh", "erf", "sign", "cbrt", "expm1", "log1p", "floor", "ceil"}
@@ -123,9 +134,9 @@ def _integer_pow(equation: Equation, x: Value) -> Value:
 def real_power(x: arb, y: arb) -> arb:
     """x^y for x >= 0, and for any x where y is known to be a whole number."""
     if y.is_exact() and y.is_integer():
-        return power(x, int(y.unique_fmpz()))
-    if (2 * y).is_exact() and (2 * y).is_integer():
-        return power(x.sqrt(), int((2 * y).unique_fmpz()))
+        return power(x, whole(y))
+    if y.is_exact() and (2 * y).is_integer():
+        return power(x.sqrt(), whole(2 * y))
     if y > 0 and not x > 0 and x >= 0:
         return arrays.hull(arb(0), (y * x.upper().log()).exp() if x.upper() > 0 else arb(0))
     return (y * x.log()).exp()
@@ -184,15 +195,15 @@ def _mul(equation: Equation, x: Value, y: Value) -> Value:
 def _remainder(x: arb, y: arb) -> arb:
     """x - y trunc(x / y), the sign of x."""
     quotient = x / y
-    whole = quotient.floor() if quotient >= 0 else quotient.ceil()
+    steps = quotient.floor() if quotient >= 0 else quotient.ceil()
     if not (quotient >= 0 or quotient <= 0):
-        whole = arrays.hull(quotient.floor(), quotient.ceil())
-    return x - y * whole
+        steps = arrays.hull(quotient.floor(), quotient.ceil())
+    return x - y * steps
 
 
 def _gamma_rule(method: Callable[..., arb]) -> Rule:
     """igamma or igammac: the regularised incomplete gamma functions of a > 0 at x >= 0."""
-    apply = mapped(lambda a, x: method(x, a, regularized=1), 2)
+    apply = mapped(lambda a, x: method(x, a, regularized=1) if a > 0 else arb.nan(), 2)
 
     def rule(equation: Equation, a: Value, x: Value) -> Value:
         return Value(apply(a.array, _nonnegative(x.array) if x.nonnegative else x.array), True)

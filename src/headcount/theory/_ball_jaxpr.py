@@ -2,9 +2,9 @@
 
 The arguments are exact float64 values. A constant of the program is taken as exact when it is an
 integer or has at most `SHORT_BITS` significant bits (0.5, 1e6, 2^-30); any other constant (0.1,
-sqrt(2) computed by Python) stands for a real number that was rounded, and is widened by `ulps`
-units in its last place. The enclosure then contains the value of the function in exact
-arithmetic, provided that no constant was rounded by more than that.
+sqrt(2) computed by Python, an array that the function closes over) stands for a real number that
+was rounded, and is widened by `ulps` units in its last place. The enclosure then contains the
+value of the function in exact arithmetic, provided that no constant is further off than that.
 
 A condition that the enclosures leave open makes `select_n` and `cond` give the hull of their
 cases; a `while` loop, an index or a sort with companions that need the answer raise `Undecided`.
@@ -21,14 +21,23 @@ from jax.extend.core import Literal
 
 from ..core import BadArgument, check_count, float64
 from . import _ball_array as arrays
-from . import _ball_elementwise, _ball_linalg, _ball_structure
-from ._ball_value import Equation, Value, kind_of
+from . import _ball_elementwise, _ball_indexing, _ball_linalg, _ball_structure
+from ._ball_value import Equation, Rule, Value, kind_of
 from ._balls import UNKNOWN, Undecided, at_precision
 
 MOST_STEPS = 100_000
 """A `while` loop that has not ended after this many steps is given up."""
 
-RULES = {**_ball_elementwise.RULES, **_ball_structure.RULES, **_ball_linalg.RULES}
+ULPS = 4
+"""How far off a constant may be. One rounding costs half a unit, but Python computes constants
+such as sqrt(2 log(2n/delta)/m) in several steps; those of our claims are off by up to 1.3."""
+
+RULES = {
+    **_ball_elementwise.RULES,
+    **_ball_structure.RULES,
+    **_ball_indexing.RULES,
+    **_ball_linalg.RULES,
+}
 _CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -50,7 +59,7 @@ class Unsupported(NotImplementedError):
 class BallProgram:
     """A JAX function on fixed arguments, traced once, evaluated at any precision."""
 
-    def __init__(self, function: Callable[..., Any], *arguments: Any, ulps: int = 1) -> None:
+    def __init__(self, function: Callable[..., Any], *arguments: Any, ulps: int = ULPS) -> None:
         check_count("ulps", ulps, least=0)
         self.ulps = ulps
         self._leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arguments)]
@@ -75,7 +84,9 @@ class BallProgram:
         return jax.tree.unflatten(self._tree, [_bare(value.array) for value in values])
 
 
-def enclose(function: Callable[..., Any], *arguments: Any, bits: int = 200, ulps: int = 1) -> Any:
+def enclose(
+    function: Callable[..., Any], *arguments: Any, bits: int = 200, ulps: int = ULPS
+) -> Any:
     """The enclosure of `function(*arguments)`, see `BallProgram`."""
     return BallProgram(function, *arguments, ulps=ulps)(bits)
 
@@ -101,7 +112,11 @@ class _Interpreter:
 
     def __init__(self, ulps: int) -> None:
         self.ulps = ulps
-        self._control = {"scan": self._scan, "while": self._while, "cond": self._cond}
+        self._control: dict[str, Rule] = {
+            "scan": self._scan,
+            "while": self._while,
+            "cond": self._cond,
+        }
 
     def evaluate(
         self, jaxpr: Any, constants: Sequence[Value], inputs: Sequence[Value]

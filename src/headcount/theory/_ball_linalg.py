@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import flint
 import numpy as np
 from flint import arb, arb_mat
 
@@ -95,14 +96,8 @@ def _sweep(B: arb_mat, V: arb_mat) -> bool:
 
 def _negligible(x: arb, y: arb) -> arb:
     """Relative to the two diagonal entries, less than the working precision can show."""
-    unit = arb(2) ** (10 - _bits())
-    return unit * (abs(x) + abs(y)) + arb(2) ** (-8 * _bits())
-
-
-def _bits() -> int:
-    import flint
-
-    return int(flint.ctx.prec)
+    bits = int(flint.ctx.prec)
+    return arb(2) ** (10 - bits) * (abs(x) + abs(y)) + arb(2) ** (-8 * bits)
 
 
 def _rotate(B: arb_mat, V: arb_mat, p: int, q: int, c: arb, s: arb) -> None:

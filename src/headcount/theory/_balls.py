@@ -77,6 +77,11 @@ def square(x: arb) -> arb:
     return (x * x).nonnegative_part()
 
 
+def absolute(x: arb) -> arb:
+    """|x|, never below zero."""
+    return abs(x).nonnegative_part()
+
+
 def power(x: arb, exponent: int) -> arb:
     """x^exponent for a whole exponent; `arb`'s own power is undefined for balls around zero."""
     if exponent < 0:
@@ -218,7 +223,7 @@ class Ball:
         return self
 
     def __abs__(self) -> Ball:
-        return Ball(abs(self.arb))
+        return Ball(absolute(self.arb))
 
     def __round__(self) -> int:
         return whole(nearest(self.arb))

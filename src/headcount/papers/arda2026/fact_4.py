@@ -32,6 +32,7 @@ from ...theory import (
 )
 from ...theory.slow import Arithmetic
 from .constants import event_radius
+from .instances import safe_root
 from .naive import Data
 from .setting import Setting
 
@@ -240,8 +241,7 @@ def _log_argument(log_m: Any, log_delta: Any, log_two: Any, variant: str) -> Any
 
 def _event(i: GaussianInstance, variant: str) -> Sides:
     argument = _log_argument(jnp.log(i.m), i.log_delta, math.log(2), variant)
-    positive = jnp.where(argument > 0, argument, 1.0)
-    radius = jnp.sqrt(i.d) + jnp.where(argument > 0, jnp.sqrt(2 * positive), 0.0)
+    radius = jnp.sqrt(i.d) + safe_root(2 * argument)
     return Sides(_some_exceeds(i.d, i.m / 2, radius), jnp.exp(i.log_delta), {"radius": radius})
 
 

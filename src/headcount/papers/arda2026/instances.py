@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -120,10 +122,23 @@ class ModelInstance:
         return self.labels * self.y_max_sharp
 
 
+@jax.custom_jvp
+def safe_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """sqrt(max(x, 0)), with the derivative zero where x <= 0."""
+    return jnp.sqrt(jnp.maximum(x, 0.0))
+
+
+@safe_root.defjvp
+def _safe_root_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (direction,) = primals, tangents
+    root = safe_root(x)
+    slope = jnp.where(root > 0, 0.5 / jnp.where(root > 0, root, 1.0), 0.0)
+    return root, slope * direction
+
+
 def safe_norm(x: Float[Array, "..."], axis: int | tuple[int, ...] = -1) -> Float[Array, "..."]:
     """The Euclidean norm with a finite gradient at zero."""
-    squares = jnp.sum(x * x, axis=axis)
-    return jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 0.0)
+    return safe_root(jnp.sum(x * x, axis=axis))
 
 
 def into_ball(x: Float[Array, "..."], axes: int = 1) -> Float[Array, "..."]:

@@ -1,0 +1,77 @@
+"""Every claim in ball arithmetic: both evaluations run, are narrow and agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from flint import arb
+
+from headcount.core import stream
+from headcount.theory import Claim, Kind, claims
+from headcount.theory._ball_jaxpr import BallProgram
+from headcount.theory._balls import Ball
+from headcount.theory._claim import generator
+from headcount.theory._pytree import arrays_of
+from headcount.theory._recheck import naive_data
+from headcount.theory.slow import balls
+
+BITS = 200
+
+
+def instances(claim: Claim) -> list[Any]:
+    """One instance of each family, the first construction, one draw of the experiment."""
+    key = stream(2, "balls", claim.id)
+    found = [family.sample(key) for family in claim.families]
+    found += claim.targets()[:1]
+    if claim.experiment is not None and not found:
+        batch = claim.experiment.draw(claim.experiment.cases[0], generator(key), 1)
+        found.append(jax.tree.map(lambda leaf: leaf[0], batch))
+    return found
+
+
+def entries(value: Any) -> list[arb]:
+    """The balls of either evaluation, in order."""
+    if isinstance(value, Ball):
+        return [value.arb]
+    if isinstance(value, (list, tuple)):
+        return [ball for part in value for ball in entries(part)]
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist()
+    return [value]
+
+
+def together(first: Any, second: Any) -> bool:
+    pairs = zip(entries(first), entries(second), strict=True)
+    return all(x.is_finite() and y.is_finite() and x.overlaps(y) for x, y in pairs)
+
+
+@pytest.mark.parametrize("name", [n for n, c in claims.items() if instances(c)])
+def test_both_evaluations_run_on_balls_and_agree(name: str) -> None:
+    claim = claims[name]
+    for instance in instances(claim):
+
+        def evaluate(i: Any, claim: Claim = claim) -> Any:
+            sides = {v: tuple(claim.sides(i, v)[:2]) for v in claim.variants}
+            return sides, [h.value(i) for h in claim.hypotheses]
+
+        sides, values = BallProgram(evaluate, instance)(BITS)
+        with balls(BITS) as num:
+            data = naive_data(num, arrays_of(instance))
+            slow_sides = {v: claim.naive(num, data, v) for v in claim.variants}
+            slow_values = [h.naive(num, data) for h in claim.hypotheses]
+        for fast, slow in zip(values, slow_values, strict=True):
+            assert together(fast, slow)
+        for variant, form in claim.variants.items():
+            (lhs, rhs), (slow_lhs, slow_rhs) = sides[variant], slow_sides[variant]
+            if claim.kind is Kind.IDENTITY:
+                assert together(lhs, rhs) is not form.fails
+                assert together(slow_lhs, slow_rhs) is not form.fails
+            else:
+                assert together(lhs, slow_lhs)
+                assert together(rhs, slow_rhs)
+            assert all(
+                ball.rad() < 1e-18 * (1 + abs(ball)) for ball in entries(slow_sides[variant])
+            )
