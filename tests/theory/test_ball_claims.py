@@ -15,7 +15,7 @@ from headcount.theory._ball_jaxpr import BallProgram
 from headcount.theory._balls import Ball
 from headcount.theory._claim import generator
 from headcount.theory._pytree import arrays_of
-from headcount.theory._recheck import naive_data
+from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import balls
 
 BITS = 200
@@ -59,7 +59,7 @@ def test_both_evaluations_run_on_balls_and_agree(name: str) -> None:
 
         sides, values = BallProgram(evaluate, instance)(BITS)
         with balls(BITS) as num:
-            data = naive_data(num, arrays_of(instance))
+            data = slow_data(num, arrays_of(instance))
             slow_sides = {v: claim.naive(num, data, v) for v in claim.variants}
             slow_values = [h.naive(num, data) for h in claim.hypotheses]
         for fast, slow in zip(values, slow_values, strict=True):

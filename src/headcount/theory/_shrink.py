@@ -106,12 +106,16 @@ def _without(
 def _simpler(kind: type, fields: Fields) -> Iterator[Move]:
     """Whole arrays, then single entries, to rounder values."""
     for name in axes_of(kind):
-        for change in (np.zeros_like, np.round, *_SHORTER):
+        for change in (np.zeros_like, _whole, *_SHORTER):
             yield partial(_replaced, name, change)
     for name in axes_of(kind):
         for index in np.ndindex(np.shape(fields[name])):
             for value in _rounder(float(fields[name][index])):
                 yield partial(_entry, name, index, value)
+
+
+def _whole(values: Array) -> Array:
+    return np.round(values)
 
 
 def _short(bits: int) -> Callable[[Array], Array]:
