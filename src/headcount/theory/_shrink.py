@@ -106,7 +106,7 @@ def _without(
 def _simpler(kind: type, fields: Fields) -> Iterator[Move]:
     """Whole arrays, then single entries, to rounder values."""
     for name in axes_of(kind):
-        for change in (np.zeros_like, _whole, *_SHORTER):
+        for change in _CHANGES:
             yield partial(_replaced, name, change)
     for name in axes_of(kind):
         for index in np.ndindex(np.shape(fields[name])):
@@ -128,6 +128,7 @@ def _short(bits: int) -> Callable[[Array], Array]:
 
 _SHORTER = tuple(_short(bits) for bits in (1, 2, 3, 5, 8, 12, 20, 40))
 """Fewer and fewer bits, cut towards zero so that unit balls are not left."""
+_CHANGES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, _whole, *_SHORTER)
 
 
 def _rounder(value: float) -> Iterator[float]:
