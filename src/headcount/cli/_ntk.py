@@ -62,16 +62,15 @@ def ntk_command(
     dry_run
         Show the memory plan and stop.
     """
-    given = asdict(problem) | {"seeds": str(seed), "optimiser": "gd"}
+    given = asdict(problem) | {"seeds": str(seed)}
     import numpy as np
 
     from ..kernels import ntk, ntk_to_file, plan_ntk
-    from ..training import build
+    from ..training import build_problem
 
-    chosen = read_config(config, given)
-    built = build(chosen)
+    built = build_problem(read_config(config, given))
     network, x = built.model, built.x[0]
-    params = _first(built.start)
+    params = _first(built.initial)
     call: dict[str, Any] = {
         "blocks": "each",
         "frozen": tuple(part for part in frozen.split(",") if part),
@@ -177,8 +176,8 @@ def _tile_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _first(start: Any) -> Any:
+def _first(stacked: Any) -> Any:
     import jax
     import numpy as np
 
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], start)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], stacked)

@@ -48,15 +48,16 @@ def train_command(
     Parameters
     ----------
     config
-        TOML file whose keys are these flags, with _ for - and [data_options] as a table.
+        TOML file whose keys are these flags, with _ for -; [model_options], [init_options] and
+        [data_options] are tables.
     n_val
         Validation samples.
     optimiser
-        gd, projgd, projsgd, sgd, momentum or adam.
+        gd, projgd, projsgd, sgd, momentum or adam; default: the paper's own for this model.
     eta
-        Step size; default 1/sqrt(steps).
+        Step size; default: the paper's own for its optimiser, else 1/sqrt(steps).
     rho
-        Projection radii rho_c,rho_u,rho_w.
+        Projection radii rho_c,rho_u,rho_w; default: the paper's own.
     batch_size
         Samples per step of sgd and projsgd.
     loss

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import Any, Generic, TypeVar
 
 from ._errors import BadArgument
-from ._registry import Registry
+from ._registry import Registry, suggestion
 
 GROUP = "headcount.papers"
 """The entry-point group under which a package from outside names its `Paper`."""
@@ -86,8 +86,8 @@ class Papers(Registry[Paper]):
         for _, paper in self.items():
             if model in paper.models:
                 return paper
-        known = ", ".join(name for _, paper in self.items() for name in paper.models)
-        raise BadArgument("model", model, "belongs to no paper", fix=f"use one of {known}")
+        known = [name for _, paper in self.items() for name in paper.models]
+        raise BadArgument("model", model, "is not known", fix=suggestion(model, known))
 
 
 class _left_out_if_broken:

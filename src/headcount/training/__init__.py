@@ -6,8 +6,12 @@ from ..core import MEAN_SQUARED as MEAN_SQUARED
 from ..core import Loss as Loss
 from ..core import losses as losses
 from ._config import Built as Built
+from ._config import BuiltProblem as BuiltProblem
+from ._config import ProblemConfig as ProblemConfig
 from ._config import TrainConfig as TrainConfig
 from ._config import build as build
+from ._config import build_data as build_data
+from ._config import build_problem as build_problem
 from ._config import config_of_run as config_of_run
 from ._config import run_config as run_config
 from ._path_arda2026 import arda2026_chunk as arda2026_chunk
