@@ -89,6 +89,17 @@ def test_short_flags_and_tables_are_the_same_options(tmp_path, capsys):
     assert dry_run(capsys, str(file), "--gamma", "2")["init_options"] == {"gamma": 2.0}
 
 
+def test_a_dry_run_shows_sizes_and_the_choices_that_apply(capsys):
+    shown = dry_run(capsys, "--model", "indrnn", "--gamma", "0.5", "--width", "4", "--n", "10")
+    assert shown["sizes"] == {"T": 5, "d": 17, "parameters": 4 * 19, "data_bytes": 8 * 10 * 86}
+    given = {choice["what"]: choice["given"] for choice in shown["choices"]}
+    assert given["gamma = |w| of the IndRNN at the start"] == 0.5
+    assert given["AR windows"] is None
+    assert "query q_X" not in given
+    assert run(["train", "--model", "indrnn", "--gamma", "0.5", "--dry-run"]) == 0
+    assert "0.5 (default" in capsys.readouterr().out
+
+
 BAD = {
     "odd width": (["--width", "7"], "must be even"),
     "unknown model": (["--model", "arda2025"], "did you mean arda2026"),

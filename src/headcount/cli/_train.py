@@ -81,7 +81,7 @@ def train_command(
     json
         Print one JSON object on standard output.
     dry_run
-        Show the configuration and stop.
+        Show every value, the sizes, and which choices among readings of the papers apply; stop.
     """
     given = {k: v for k, v in locals().items() if k not in _NOT_SETTINGS} | asdict(problem)
     from ..training import run_config
@@ -167,17 +167,38 @@ def training_progress(
 
 
 def _show_settings(config: TrainConfig, target: Path, json: bool) -> None:
+    from ..training import build_rule, sizes
+
+    build_rule(config)
+    size, chosen = sizes(config), config.choices()
     values = {**config.resolved(), "out": str(target)}
     if json:
-        print(json_module.dumps(values, indent=2))
+        readings = [{"paper": key, **c._asdict(), "given": given} for key, c, given in chosen]
+        print(json_module.dumps({**values, "sizes": size, "choices": readings}, indent=2))
         return
     from rich.console import Console
+    from rich.filesize import decimal
     from rich.table import Table
 
+    shown = {**values, **size, "data_bytes": decimal(size["data_bytes"])}
     table = Table(show_header=False, box=None)
-    for name, value in values.items():
+    for name, value in shown.items():
         table.add_row(name, "-" if value is None else str(value))
-    Console().print(table)
+    choices = Table("paper", "choice", "here", "other readings", title_justify="left")
+    choices.title = "Choices among readings of the papers"
+    for key, choice, given in chosen:
+        choices.add_row(key, choice.what, _here(choice.ours, given), choice.others)
+    console = Console()
+    console.print(table)
+    if chosen:
+        console.print(choices)
+
+
+def _here(ours: str, given: Any) -> str:
+    """Our reading, unless something else was given."""
+    text = str(given).lower() if isinstance(given, bool) else str(given)
+    same = given is None or text == ours.split()[0].rstrip(",:;")
+    return ours if same else f"{text} (default: {ours})"
 
 
 def _show_table(run: Run, config: TrainConfig, target: Path) -> None:

@@ -32,6 +32,7 @@ from ._losses import MEAN_SQUARED as MEAN_SQUARED
 from ._losses import Loss as Loss
 from ._losses import losses as losses
 from ._losses import total as total
+from ._papers import Choice as Choice
 from ._papers import Paper as Paper
 from ._papers import PaperLeftOut as PaperLeftOut
 from ._papers import PaperRegistry as PaperRegistry

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import Any, Self
 import xarray as xr
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ..core import BadArgument, Loss, activation_named, losses
+from ..core import BadArgument, Choice, Loss, activation_named, losses, papers
+from ..core._tree import blocks
 from ..data import DataModel, data_models
 from ._projections import Projection
 from ._recipes import Recipe, inverse_root, recipe_of
@@ -80,6 +82,14 @@ class ProblemConfig(BaseModel):
     def recipe(self) -> Recipe:
         """How the model is built, and what its paper does."""
         return recipe_of(self.model)
+
+    def choices(self) -> list[tuple[str, Choice, Any]]:
+        """The readings that apply: the paper, the choice, and what was given in its place."""
+        given = self.model_dump(exclude_unset=True)
+        given |= self.model_options | self.init_options | self.data_options
+        named = ("model", "init", "data", "loss", "optimiser")
+        about = papers.choices_about(*(str(getattr(self, k)) for k in named if hasattr(self, k)))
+        return [(paper, choice, given.get(choice.option)) for paper, choice in about]
 
     @property
     def fingerprint(self) -> str:
@@ -196,18 +206,37 @@ def check_options(
     return given
 
 
+def build_model(config: ProblemConfig, data: DataModel) -> Any:
+    """The model of a configuration for samples of this data model."""
+    known = config.recipe.options
+    options = check_options("model_options", config.model, known, config.model_options)
+    return config.recipe.build(data.T, data.d, config.width, init=config.init, **options)
+
+
+def sizes(config: ProblemConfig) -> dict[str, int]:
+    """How large a problem is: tokens, features, parameters and bytes of data, of all seeds."""
+    data = build_data(config)
+    model = build_model(config, data)
+    seeds = len(config.seeds)
+    parameters = sum(math.prod(shape) for shape in blocks(model.shapes()).values())
+    numbers = (config.n + config.n_val) * (data.T * data.d + 1)
+    return {
+        "T": data.T,
+        "d": data.d,
+        "parameters": seeds * parameters,
+        "data_bytes": 8 * seeds * numbers,
+    }
+
+
 def build_problem(config: ProblemConfig) -> BuiltProblem:
     """Model, initial parameters and data, checked; nothing is compiled yet."""
     recipe, init = config.recipe, config.init
-    model_options = check_options(
-        "model_options", config.model, recipe.options, config.model_options
-    )
     owner = f"{init} of {config.model}"
     options = check_options("init_options", owner, recipe.start_options(init), config.init_options)
     data = build_data(config)
     if not config.seeds:
         raise BadArgument("seeds", config.seeds, "is empty", fix="for example 0:5")
-    built = recipe.build(data.T, data.d, config.width, init=init, **model_options)
+    built = build_model(config, data)
     # Models and starts come first: a wrong width shows before any data is made.
     pairs = [recipe.start(built, init, s, _fresh(config, data, s), **options) for s in config.seeds]
     model = pairs[0][0]
