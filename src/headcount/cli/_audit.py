@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from ._config import parse_values, read_values
+from ._output import print_json
 from ._train import training_progress
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def audit_command(
     with training_progress(chosen.steps, quiet=json) as progress:
         report = audit(chosen, delta=delta, progress=progress)
     if json:
-        print(json_module.dumps(_finite(report.to_json()), indent=2))
+        print_json(report.to_json())
     elif markdown:
         print(_markdown(report, all))
     else:
@@ -101,17 +101,6 @@ def audited_config(file: Path | None, flags: dict[str, Any], extra: list[str]) -
         teacher = {"activation": student["activation"], **values.get("data_options", {})}
         values["data_options"] = teacher
     return TrainConfig.of(values)
-
-
-def _finite(value: Any) -> Any:
-    """Plain JSON: numbers that are not finite become null."""
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    return value
 
 
 def _rows(report: Audit, everything: bool) -> list[Verdict]:

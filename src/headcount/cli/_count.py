@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+
+from ._output import print_json
 
 if TYPE_CHECKING:
     from ..theory import Answer, Practice
@@ -106,7 +107,7 @@ def count_command(
     if plot is not None and found is not None:
         _save_plot(found, answers, loss, plot)
     if json:
-        print(json_module.dumps(_summary(loss, ask, answers, found, plot), indent=2))
+        print_json(_summary(loss, ask, answers, found, plot))
     else:
         _show(loss, ask, answers, found, plot)
     return 0

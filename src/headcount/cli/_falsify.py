@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from ._output import print_json
 
 
 def falsify_command(
@@ -50,7 +51,7 @@ def falsify_command(
     if result.certificate is not None:
         path = str(result.certificate.write(out / result.certificate.file_name))
     if json:
-        print(json_module.dumps(result.to_json(path), indent=2))
+        print_json(result.to_json(path))
         return 0
     console = Console()
     console.print(f"[bold]{chosen.id}[/bold] ({result.variant}): {chosen.title}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ._config import read_config
+from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def ntk_command(
     result = {"n": plan.n1, "traces": traces, **_spectrum(total, eigenvalues)}
     result |= {"plan": plan.to_dict(), "file": None if out is None else str(out)}
     if json:
-        print(json_module.dumps(result, indent=2))
+        print_json(result)
     else:
         _show(result)
     return 0
@@ -154,7 +154,7 @@ def _show_plan(plan: MemoryPlan, *, json: bool, only: bool) -> None:
     import sys
 
     if json and only:
-        print(json_module.dumps(plan.to_dict(), indent=2))
+        print_json(plan.to_dict())
     elif only:
         print(plan)
     elif not json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ._config import read_config
+from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -96,31 +96,25 @@ def train_command(
         run = run_config(chosen, progress=progress)
     run.save(target)
     if json:
-        print(json_module.dumps(summarise(run, chosen, target), indent=2))
+        print_json(summarise(run, chosen, target))
     else:
         _show_table(run, chosen, target)
     return 0
 
 
 def summarise(run: Run, config: TrainConfig, target: Path) -> dict[str, Any]:
-    """The run in plain values; a number that is not finite is null."""
+    """The run in plain values."""
     return {
         "config": config.resolved(),
         "settings": {k: v for k, v in run.settings.items() if not k.startswith("config_")},
         "seeds": list(run.seeds),
         "outcomes": list(run.outcomes),
-        "initial_loss": _numbers(run.loss[:, 0]),
-        "min_loss": _numbers(run.min_loss),
-        "final_loss": _numbers(run.final_loss),
+        "initial_loss": run.loss[:, 0],
+        "min_loss": run.min_loss,
+        "final_loss": run.final_loss,
         "seconds": round(run.seconds, 3),
         "file": str(target),
     }
-
-
-def _numbers(values: Any) -> list[float | None]:
-    import math
-
-    return [float(v) if math.isfinite(v) else None for v in values]
 
 
 def _check_writable(target: Path) -> None:
@@ -174,7 +168,7 @@ def _show_settings(config: TrainConfig, target: Path, json: bool) -> None:
     values = {**config.resolved(), "out": str(target)}
     if json:
         readings = [{"paper": key, **c._asdict(), "given": given} for key, c, given in chosen]
-        print(json_module.dumps({**values, "sizes": size, "choices": readings}, indent=2))
+        print_json({**values, "sizes": size, "choices": readings})
         return
     from rich.console import Console
     from rich.filesize import decimal
