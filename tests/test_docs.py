@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
+
+from headcount.core import papers
+from headcount.data import data_models
+from headcount.models import initialisations
+from headcount.training import TrainConfig, losses, optimisers, recipe_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(page.name for page in DOCS.glob("*.md") if "```python" in page.read_text())
@@ -30,3 +36,35 @@ def test_code_runs(page, monkeypatch, tmp_path):
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (DOCS / link).exists(), link
+
+
+@pytest.mark.parametrize("key", list(papers))
+def test_the_table_of_choices_is_that_of_the_manifest(key):
+    section = (DOCS / "choices.md").read_text(encoding="utf-8").split(f"\n## {key}\n")[1]
+    rows = re.findall(r"^\| (.*) \|$", section.split("\n## ")[0], flags=re.MULTILINE)[1:]
+    expected = [
+        " | ".join((c.what, c.ours, c.others, f"`{c.option}`" if c.option else "-"))
+        for c in papers[key].choices
+    ]
+    assert [row.replace("\\|", "|") for row in rows] == expected
+
+
+def functions_named(name):
+    """What is built under this name: models, their own initialisations, data models."""
+    recipes = [(model, recipe_of(model)) for _, paper in papers.items() for model in paper.models]
+    found = [recipe.build for model, recipe in recipes if model == name]
+    found += [recipe.starts[name] for _, recipe in recipes if name in recipe.starts]
+    return found + ([data_models[name]] if name in data_models else [])
+
+
+@pytest.mark.parametrize("key", list(papers))
+def test_choices_name_what_exists_and_ours_is_the_default(key):
+    for choice in papers[key].choices:
+        makers = [make for name in choice.concerns for make in functions_named(name)]
+        known = {*initialisations, *losses, *optimisers}
+        assert all(name in known or functions_named(name) for name in choice.concerns), choice
+        if not choice.option or choice.option in TrainConfig.model_fields:
+            continue
+        for make in makers:
+            default = str(inspect.signature(make).parameters[choice.option].default)
+            assert choice.ours.split()[0].rstrip(",:;") in (default, default.lower()), choice

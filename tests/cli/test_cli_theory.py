@@ -49,11 +49,11 @@ def test_count_searches_real_runs(tmp_path, capsys):
 
 BAD = {
     "delta": (["audit", *TINY, "--delta", "1.5"], "delta"),
-    "model": (["audit", "--set", "model=wu2023"], "has no audit yet"),
+    "model": (["audit", "--set", "model=wu2023"], "has no subject"),
     "run file": (["audit", "nowhere.nc"], "is not a run"),
     "loss": (["count", "--loss", "-1"], "loss"),
     "nu": (["count", "--loss", "1", "--nu", "3"], "is not three numbers"),
-    "odd width": (["count", "--loss", "1", "--m", "7"], "must be even"),
+    "odd width": (["count", "--loss", "1", "--width", "7"], "must be even"),
     "claim": (["falsify", "arda2026/lema-3"], "arda2026/lemma-3"),
     "certificate": (["recheck", "nowhere.json"], "nowhere.json"),
 }

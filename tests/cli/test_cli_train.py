@@ -70,6 +70,36 @@ def test_divergence_is_an_outcome_not_a_crash(tmp_path, capsys):
     assert summary["final_loss"] == [None]
 
 
+def dry_run(capsys, *flags: str) -> dict:
+    """What --dry-run shows, as JSON."""
+    assert run(["train", *flags, "--dry-run", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_short_flags_and_tables_are_the_same_options(tmp_path, capsys):
+    file = tmp_path / "c.toml"
+    file.write_text(
+        'model = "indrnn"\n[model_options]\nactivation = "sin"\n[init_options]\ngamma = 0.5\n'
+    )
+    by_file = dry_run(capsys, str(file))
+    short = dry_run(capsys, "--model", "indrnn", "--activation", "sin", "--gamma", "0.5")
+    long = ["--model-option", "activation=sin", "--init-option", "gamma=0.5"]
+    by_name = dry_run(capsys, "--model", "indrnn", *long)
+    assert by_file["fingerprint"] == short["fingerprint"] == by_name["fingerprint"]
+    assert dry_run(capsys, str(file), "--gamma", "2")["init_options"] == {"gamma": 2.0}
+
+
+def test_a_dry_run_shows_sizes_and_the_choices_that_apply(capsys):
+    shown = dry_run(capsys, "--model", "indrnn", "--gamma", "0.5", "--width", "4", "--n", "10")
+    assert shown["sizes"] == {"T": 5, "d": 17, "parameters": 4 * 19, "data_bytes": 8 * 10 * 86}
+    given = {choice["what"]: choice["given"] for choice in shown["choices"]}
+    assert given["gamma = |w| of the IndRNN at the start"] == 0.5
+    assert given["AR windows"] is None
+    assert "query q_X" not in given
+    assert run(["train", "--model", "indrnn", "--gamma", "0.5", "--dry-run"]) == 0
+    assert "0.5 (default" in capsys.readouterr().out
+
+
 BAD = {
     "odd width": (["--width", "7"], "must be even"),
     "unknown model": (["--model", "arda2025"], "did you mean arda2026"),
@@ -87,6 +117,11 @@ BAD = {
     "no steps": (["--steps", "0"], "must be a whole number >= 1"),
     "seeds": (["--seeds", "x"], "is not a list of seeds"),
     "dtype": (["--dtype", "float16"], "choose from"),
+    "an option of another model": (["--pooling", "sum"], "--pooling has no meaning for arda2026"),
+    "an option of another start": (["--n-init", "3"], "its options are activation, query"),
+    "unknown model option": (["--model-option", "pol=3"], "its options are activation, query"),
+    "unknown start option": (["--init-option", "pol=3"], "it has no options"),
+    "a start of another model": (["--init", "two-phase"], "use init=paired"),
     "config file": (["nowhere.toml"], "No such file"),
     "zeta": (
         [

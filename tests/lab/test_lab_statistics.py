@@ -122,11 +122,23 @@ def test_slope_refuses_what_has_no_logarithm() -> None:
             lab.loglog_slope(np.array(x), np.array(y))
 
 
+def tau_b_by_pairs(x: np.ndarray, y: np.ndarray) -> float:
+    """Concordant minus discordant pairs, over the pairs not tied in x and in y."""
+    agreement, untied_x, untied_y = 0.0, 0, 0
+    for i in range(len(x)):
+        for j in range(i):
+            dx, dy = np.sign(x[i] - x[j]), np.sign(y[i] - y[j])
+            agreement += dx * dy
+            untied_x += dx != 0
+            untied_y += dy != 0
+    return agreement / math.sqrt(untied_x * untied_y)
+
+
 def test_trend_is_kendalls_tau_b() -> None:
     x = np.array([1.0, 2, 3, 3, 5])
     y = np.round(core.normal(core.stream(6, "y"), (7, 5)), 1)
     y[0, 1] = y[0, 2]
-    expected = np.mean([stats.kendalltau(x, row).statistic for row in y])
+    expected = np.mean([tau_b_by_pairs(x, row) for row in y])
     np.testing.assert_allclose(lab.trend(x, y).value, expected, rtol=1e-12)
     assert lab.trend(x, np.ones((3, 5))).value == 0.0
 

@@ -37,7 +37,7 @@ def test_where_the_interval_lies(low, high, expected, outcome) -> None:
     verdict = lab.inside("c", estimate, expected)
     assert verdict.outcome == outcome
     assert (verdict.interval, verdict.expected) == ((low, high), expected) or math.isnan(low)
-    json.dumps(verdict.to_json(), allow_nan=False)
+    json.loads(core.json_text(verdict.to_json()), parse_constant=pytest.fail)
 
 
 def test_the_sentence_has_the_numbers_that_decided() -> None:

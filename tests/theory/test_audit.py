@@ -68,10 +68,9 @@ def test_slack_names_every_factor(audited):
 
 
 BAD = {
-    "model": ({"model": "wu2023", "optimiser": "gd", "rho": None}, "has no audit yet"),
+    "model": ({"model": "wu2023", "optimiser": "gd", "rho": None}, "has no subject"),
     "optimiser": ({"optimiser": "gd", "rho": None}, "use optimiser=projgd"),
     "data": ({"data": "gaussian-tokens", "data_options": {}}, "use data=transport-teacher"),
-    "rho": ({"rho": None}, "is needed"),
 }
 
 

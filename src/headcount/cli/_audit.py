@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ._config import parse_values, read_config
+from ._config import parse_values, read_values
+from ._output import print_json
 from ._train import training_progress
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def audit_command(
     steps
         Steps tau.
     eta
-        Step size; default 1/sqrt(steps), as Theorem 1 asks.
+        Step size; default: the paper's own.
     rho
-        Projection radii rho_c,rho_u,rho_w; default 3,3,3.
+        Projection radii rho_c,rho_u,rho_w; default: the paper's own.
     activation
         Of student and teacher.
     seeds
@@ -78,7 +78,7 @@ def audit_command(
     with training_progress(chosen.steps, quiet=json) as progress:
         report = audit(chosen, delta=delta, progress=progress)
     if json:
-        print(json_module.dumps(_finite(report.to_json()), indent=2))
+        print_json(report.to_json())
     elif markdown:
         print(_markdown(report, all))
     else:
@@ -87,34 +87,20 @@ def audit_command(
 
 
 def audited_config(file: Path | None, flags: dict[str, Any], extra: list[str]) -> TrainConfig:
-    """The configuration of flags, a TOML file or a finished run; rho defaults to (3, 3, 3)."""
+    """The configuration of flags, a TOML file or a finished run; one activation for both sides."""
     from ..training import TrainConfig
 
     if file is not None and file.suffix == ".nc":
         from ..training import config_of_run
 
-        values = config_of_run(file).model_dump()
-        base = read_config(None, flags).model_dump(exclude_unset=True)
-        values.update(base)
+        values = config_of_run(file).model_dump() | read_values(None, flags)
     else:
-        values = read_config(file, flags).model_dump(exclude_unset=True)
+        values = read_values(file, flags)
     values.update(parse_values(extra))
-    values.setdefault("rho", (3.0, 3.0, 3.0))
-    if "activation" in values:
-        options = {"activation": values["activation"], **values.get("data_options", {})}
-        values["data_options"] = options
+    if "activation" in (student := values.get("model_options", {})):
+        teacher = {"activation": student["activation"], **values.get("data_options", {})}
+        values["data_options"] = teacher
     return TrainConfig.of(values)
-
-
-def _finite(value: Any) -> Any:
-    """Plain JSON: numbers that are not finite become null."""
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    return value
 
 
 def _rows(report: Audit, everything: bool) -> list[Verdict]:

@@ -12,24 +12,51 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 _LISTS = ("record", "keep")
+OPTIONS = {
+    "model_options": ("activation", "query", "readout", "scaling", "pooling", "residual"),
+    "init_options": ("gamma", "n_init"),
+    "data_options": (),
+}
+"""Flags that are short for an option, e.g. --pooling sum for --model-option pooling=sum."""
 
 
 def read_config(file: Path | None, flags: Mapping[str, Any]) -> TrainConfig:
     """The checked configuration; flags that were not given (None) leave the file's value."""
     from ..training import TrainConfig
 
+    config = TrainConfig.of(read_values(file, flags))
+    _check_short_flags(config, flags)
+    return config
+
+
+def read_values(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file and the flags say, unchecked."""
     values = read_toml(file) if file is not None else {}
-    for name, value in flags.items():
-        if value is None:
-            continue
-        if name == "data_option":
-            merged = {**values.get("data_options", {}), **parse_values(value)}
-            values["data_options"] = merged
-        else:
-            values[name] = _parse_flag(name, value)
+    given = {name: value for name, value in flags.items() if value is not None}
+    for field, short in OPTIONS.items():
+        named = {name: given.pop(name) for name in short if name in given}
+        repeated = parse_values(given.pop(field.removesuffix("s"), []))
+        if named or repeated:
+            values[field] = {**values.get(field, {}), **repeated, **named}
+    values.update({name: _parse_flag(name, value) for name, value in given.items()})
     if isinstance(values.get("seeds"), str):
         values["seeds"] = _parse_flag("seeds", values["seeds"])
-    return TrainConfig.of(values)
+    return values
+
+
+def _check_short_flags(config: TrainConfig, flags: Mapping[str, Any]) -> None:
+    from ..core import HeadcountError
+
+    own, start = config.recipe.options, config.recipe.start_options(config.init)
+    for field, known in (("model_options", own), ("init_options", start)):
+        for name in OPTIONS[field]:
+            if flags.get(name) is not None and name not in known:
+                options = ", ".join((*own, *start))
+                has = f"its options are {options}" if options else "it has no options"
+                flag = name.replace("_", "-")
+                raise HeadcountError(
+                    f"--{flag} has no meaning for {config.model} with init {config.init}: {has}"
+                )
 
 
 def read_toml(file: Path) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+
+from ._output import print_json
 
 if TYPE_CHECKING:
     from ..theory import Answer, Practice
@@ -24,7 +25,7 @@ def count_command(
     n: int = 500,
     d: int = 8,
     T: Annotated[int, Parameter(name="--T")] = 16,
-    m: int = 64,
+    width: int = 64,
     steps: int = 400,
     rho: str = "3,3,3",
     nu: str = "3,3,3",
@@ -44,15 +45,15 @@ def count_command(
     loss
         The target for the mean squared error.
     ask
-        width: the least m; steps: the fewest; step-size: the largest.
+        width: the fewest heads; steps: the fewest; step-size: the largest.
     n
         Training samples.
     d
         Features per token.
     T
         Tokens per sample.
-    m
-        Width, where it is not what is asked.
+    width
+        Heads, where it is not what is asked.
     steps
         Steps tau, where they are not what is asked.
     rho
@@ -83,25 +84,25 @@ def count_command(
 
     check_positive("loss", loss)
     radii, bounds = _three("rho", rho), _three("nu", nu)
-    setting = papers["arda2026"].part("setting")(
-        d=d, m=m, n=n, T=T, activation=activation, rho=radii, nu=bounds,
+    options = {"T": T, "d": d, "nu": list(bounds), "pool": pool, "activation": activation}
+    config = TrainConfig.of(
+        {
+            "width": width,
+            "n": n,
+            "steps": steps,
+            "rho": radii,
+            "model_options": {"activation": activation},
+            "seeds": parse_seeds(seeds),
+            "data_options": options,
+        }
+    )
+    setting = papers.of_model(config.model).part("setting")(
+        d=d, m=width, n=n, T=T, activation=activation, rho=radii, nu=bounds,
         delta=delta, delta_prime=delta, tau=steps,
     )  # fmt: skip
-    answers = theorem_answers("arda2026", setting, loss, ask)
+    answers = theorem_answers(papers.of_model(config.model).key, setting, loss, ask)
     found: Practice | None = None
     if not theory_only:
-        options = {"T": T, "d": d, "nu": list(bounds), "pool": pool, "activation": activation}
-        config = TrainConfig.of(
-            {
-                "width": m,
-                "n": n,
-                "steps": steps,
-                "rho": radii,
-                "activation": activation,
-                "seeds": parse_seeds(seeds),
-                "data_options": options,
-            }
-        )
         found = practice(
             config,
             loss,
@@ -113,7 +114,7 @@ def count_command(
     if plot is not None and found is not None:
         _save_plot(found, answers, loss, plot)
     if json:
-        print(json_module.dumps(_summary(loss, ask, answers, found, plot), indent=2))
+        print_json(_summary(loss, ask, answers, found, plot))
     else:
         _show(loss, ask, answers, found, plot)
     return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+
+from ._output import print_json
 
 VIOLATED = 3
 
@@ -63,7 +64,7 @@ def falsify_command(
         path = str(result.certificate.write(out / result.certificate.file_name))
     code = VIOLATED if strict and result.violated else 0
     if json:
-        print(json_module.dumps(result.to_json(path), indent=2))
+        print_json(result.to_json(path))
         return code
     console = Console()
     console.print(f"[bold]{chosen.id}[/bold] ({result.variant}): {chosen.title}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json as json_module
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from ._output import print_json
 
 
 def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
@@ -18,7 +19,7 @@ def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> in
     """
     names = known_names()
     if json:
-        print(json_module.dumps(names, indent=2))
+        print_json(names)
         return 0
     from rich.console import Console
     from rich.table import Table

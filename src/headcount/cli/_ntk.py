@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ._config import read_config
+from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -62,16 +62,15 @@ def ntk_command(
     dry_run
         Show the memory plan and stop.
     """
-    given = asdict(problem) | {"seeds": str(seed), "optimiser": "gd"}
+    given = asdict(problem) | {"seeds": str(seed)}
     import numpy as np
 
     from ..kernels import ntk, ntk_to_file, plan_ntk
-    from ..training import build
+    from ..training import build_problem
 
-    chosen = read_config(config, given)
-    built = build(chosen)
+    built = build_problem(read_config(config, given))
     network, x = built.model, built.x[0]
-    params = _first(built.start)
+    params = _first(built.initial)
     call: dict[str, Any] = {
         "blocks": "each",
         "frozen": tuple(part for part in frozen.split(",") if part),
@@ -96,7 +95,7 @@ def ntk_command(
     result = {"n": plan.n1, "traces": traces, **_spectrum(total, eigenvalues)}
     result |= {"plan": plan.to_dict(), "file": None if out is None else str(out)}
     if json:
-        print(json_module.dumps(result, indent=2))
+        print_json(result)
     else:
         _show(result)
     return 0
@@ -155,7 +154,7 @@ def _show_plan(plan: MemoryPlan, *, json: bool, only: bool) -> None:
     import sys
 
     if json and only:
-        print(json_module.dumps(plan.to_dict(), indent=2))
+        print_json(plan.to_dict())
     elif only:
         print(plan)
     elif not json:
@@ -177,8 +176,8 @@ def _tile_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _first(start: Any) -> Any:
+def _first(stacked: Any) -> Any:
     import jax
     import numpy as np
 
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], start)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], stacked)

@@ -18,29 +18,33 @@ class ProblemFlags:
     Parameters
     ----------
     model
-        See `headcount list`; default arda2026.
+        See `headcount list`.
     width
-        Heads m or H, or hidden features d_m.
+        Heads, or hidden features.
+    model_option
+        An option of the model, as name=value; may be repeated.
     activation
-        Of arda2026 and indrnn.
+        Model option: the activation function.
     query
-        Of arda2026: last, or seeded:K.
+        Model option: last (the last token), or seeded:K.
     readout
-        Of deora2024: full, pooling or last.
+        Model option: full, pooling or last.
     scaling
-        Softmax scale of wu2023: realistic (d_m^-1/2) or ntk (d_m^-1).
+        Model option: the softmax scale, realistic (width^-1/2) or ntk (width^-1).
     pooling
-        Of wu2023: mean or sum.
+        Model option: mean or sum over tokens.
     residual
-        The residual variant of wu2023.
+        Model option: with a residual connection.
     init
-        Initialisation; default: the paper's own.
+        Initialisation; default: the paper's own for this model.
+    init_option
+        An option of the initialisation, as name=value; may be repeated.
     gamma
-        |w| of the IndRNN at the start.
+        Initialisation option: the size of the recurrent weights.
     n_init
-        Fresh samples of the two-phase initialisation.
+        Initialisation option: fresh samples that it looks at.
     data
-        Data model; default transport-teacher.
+        Data model; default: the paper's own for this model.
     n
         Samples to train on, or of the kernel.
     data_option
@@ -49,6 +53,7 @@ class ProblemFlags:
 
     model: str | None = None
     width: int | None = None
+    model_option: Repeated = None
     activation: str | None = None
     query: str | None = None
     readout: str | None = None
@@ -56,6 +61,7 @@ class ProblemFlags:
     pooling: str | None = None
     residual: bool | None = None
     init: str | None = None
+    init_option: Repeated = None
     gamma: float | None = None
     n_init: int | None = None
     data: str | None = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from ._output import print_json
 
 REJECTED = 1
 
@@ -28,7 +29,7 @@ def recheck_command(file: Path, /, *, json: Annotated[bool, Parameter(negative=(
 
     result = recheck(file)
     if json:
-        print(json_module.dumps(result.to_json(), indent=2))
+        print_json(result.to_json())
     else:
         print(f"{result.claim} ({result.variant}): {result.message}")
         if result.confirmed:

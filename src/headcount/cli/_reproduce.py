@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_module
 import shlex
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+
+from ._output import consoles, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,19 +110,6 @@ def reproduce_command(
     else:
         console.print(plan_table(plan, state, count))
     return 0
-
-
-def consoles(json: bool) -> tuple[Console, Console]:
-    """Where results go and where notes go: with --json, standard output is for JSON alone."""
-    from rich.console import Console
-
-    notes = Console(stderr=True)
-    return (notes if json else Console()), notes
-
-
-def print_json(content: Any) -> None:
-    """One JSON text on standard output, without NaN."""
-    sys.stdout.write(json_module.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def finish(

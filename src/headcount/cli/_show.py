@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ._reproduce import OUT, Options, Scale, _counts, consoles, finish
+from ._output import consoles
+from ._reproduce import OUT, Options, Scale, _counts, finish
 
 if TYPE_CHECKING:
     from ..lab import Plan, Store

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ._reproduce import OUT, consoles, print_json
+from ._output import consoles, print_json
+from ._reproduce import OUT
 
 
 def status_command(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ._config import read_config
+from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -48,15 +48,16 @@ def train_command(
     Parameters
     ----------
     config
-        TOML file whose keys are these flags, with _ for - and [data_options] as a table.
+        TOML file whose keys are these flags, with _ for -; [model_options], [init_options] and
+        [data_options] are tables.
     n_val
         Validation samples.
     optimiser
-        gd, projgd, projsgd, sgd, momentum or adam.
+        gd, projgd, projsgd, sgd, momentum or adam; default: the paper's own for this model.
     eta
-        Step size; default 1/sqrt(steps).
+        Step size; default: the paper's own for its optimiser, else 1/sqrt(steps).
     rho
-        Projection radii rho_c,rho_u,rho_w.
+        Projection radii rho_c,rho_u,rho_w; default: the paper's own.
     batch_size
         Samples per step of sgd and projsgd.
     loss
@@ -80,7 +81,7 @@ def train_command(
     json
         Print one JSON object on standard output.
     dry_run
-        Show the configuration and stop.
+        Show every value, the sizes, and which choices among readings of the papers apply; stop.
     """
     given = {k: v for k, v in locals().items() if k not in _NOT_SETTINGS} | asdict(problem)
     from ..training import run_config
@@ -95,31 +96,25 @@ def train_command(
         run = run_config(chosen, progress=progress)
     run.save(target)
     if json:
-        print(json_module.dumps(summarise(run, chosen, target), indent=2))
+        print_json(summarise(run, chosen, target))
     else:
         _show_table(run, chosen, target)
     return 0
 
 
 def summarise(run: Run, config: TrainConfig, target: Path) -> dict[str, Any]:
-    """The run in plain values; a number that is not finite is null."""
+    """The run in plain values."""
     return {
         "config": config.resolved(),
         "settings": {k: v for k, v in run.settings.items() if not k.startswith("config_")},
         "seeds": list(run.seeds),
         "outcomes": list(run.outcomes),
-        "initial_loss": _numbers(run.loss[:, 0]),
-        "min_loss": _numbers(run.min_loss),
-        "final_loss": _numbers(run.final_loss),
+        "initial_loss": run.loss[:, 0],
+        "min_loss": run.min_loss,
+        "final_loss": run.final_loss,
         "seconds": round(run.seconds, 3),
         "file": str(target),
     }
-
-
-def _numbers(values: Any) -> list[float | None]:
-    import math
-
-    return [float(v) if math.isfinite(v) else None for v in values]
 
 
 def _check_writable(target: Path) -> None:
@@ -166,17 +161,38 @@ def training_progress(
 
 
 def _show_settings(config: TrainConfig, target: Path, json: bool) -> None:
+    from ..training import build_rule, sizes
+
+    build_rule(config)
+    size, chosen = sizes(config), config.choices()
     values = {**config.resolved(), "out": str(target)}
     if json:
-        print(json_module.dumps(values, indent=2))
+        readings = [{"paper": key, **c._asdict(), "given": given} for key, c, given in chosen]
+        print_json({**values, "sizes": size, "choices": readings})
         return
     from rich.console import Console
+    from rich.filesize import decimal
     from rich.table import Table
 
+    shown = {**values, **size, "data_bytes": decimal(size["data_bytes"])}
     table = Table(show_header=False, box=None)
-    for name, value in values.items():
+    for name, value in shown.items():
         table.add_row(name, "-" if value is None else str(value))
-    Console().print(table)
+    choices = Table("paper", "choice", "here", "other readings", title_justify="left")
+    choices.title = "Choices among readings of the papers"
+    for key, choice, given in chosen:
+        choices.add_row(key, choice.what, _here(choice.ours, given), choice.others)
+    console = Console()
+    console.print(table)
+    if chosen:
+        console.print(choices)
+
+
+def _here(ours: str, given: Any) -> str:
+    """Our reading, unless something else was given."""
+    text = str(given).lower() if isinstance(given, bool) else str(given)
+    same = given is None or text == ours.split()[0].rstrip(",:;")
+    return ours if same else f"{text} (default: {ours})"
 
 
 def _show_table(run: Run, config: TrainConfig, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""What every layer shares: errors, key streams, precision, pytrees, activations, attention."""
+"""What every layer shares: errors, key streams, precision, pytrees, files, activations, papers."""
 
 from ._activations import Activation as Activation
 from ._activations import activation_named as activation_named
@@ -20,6 +20,10 @@ from ._checks import check_samples as check_samples
 from ._checks import check_shape as check_shape
 from ._errors import BadArgument as BadArgument
 from ._errors import HeadcountError as HeadcountError
+from ._files import json_text as json_text
+from ._files import replacing as replacing
+from ._files import sync_to_disk as sync_to_disk
+from ._files import write_atomically as write_atomically
 from ._keys import integers as integers
 from ._keys import normal as normal
 from ._keys import rademacher as rademacher
@@ -32,6 +36,7 @@ from ._losses import MEAN_SQUARED as MEAN_SQUARED
 from ._losses import Loss as Loss
 from ._losses import losses as losses
 from ._losses import total as total
+from ._papers import Choice as Choice
 from ._papers import Paper as Paper
 from ._papers import PaperLeftOut as PaperLeftOut
 from ._papers import PaperRegistry as PaperRegistry

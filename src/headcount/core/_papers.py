@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ._errors import BadArgument
-from ._registry import Registry
+from ._registry import Registry, suggestion
 
 GROUP = "headcount.papers"
 """The entry-point group under which a package from outside names its `Paper`."""
@@ -25,6 +25,20 @@ class PaperLeftOut(UserWarning):
     """A paper, or a part of one, could not be loaded; everything else goes on working."""
 
 
+class Choice(NamedTuple):
+    """One reading of a paper where its text leaves several, or its code does something else.
+
+    It concerns the models, initialisations, data models, losses and optimisers named in
+    `concerns`; `option` is the option that chooses, where there is one.
+    """
+
+    what: str
+    ours: str
+    others: str
+    concerns: tuple[str, ...]
+    option: str = ""
+
+
 @dataclass(frozen=True)
 class Paper:
     """Everything that one paper brings to the engines.
@@ -33,8 +47,7 @@ class Paper:
     modules that register theirs when imported; `subject` says what an audit looks at, `slack`
     where its bounds lose, `leading` which claims an audit opens with, `setting` which numbers a
     right side depends on. `certificates` is the package whose folder of that name has the
-    counterexamples. `choices` lists the readings of the text that were chosen, as (what, ours,
-    others).
+    counterexamples. `choices` lists the readings of the text that were chosen.
     """
 
     key: str
@@ -49,7 +62,7 @@ class Paper:
     slack: str | None = None
     errata: str | None = None
     certificates: str | None = None
-    choices: tuple[tuple[str, str, str], ...] = ()
+    choices: tuple[Choice, ...] = ()
 
     def part(self, name: str) -> Any:
         """The object behind one of the names above; a `BadArgument` where the paper has none."""
@@ -86,8 +99,17 @@ class Papers(Registry[Paper]):
         for _, paper in self.items():
             if model in paper.models:
                 return paper
-        known = ", ".join(name for _, paper in self.items() for name in paper.models)
-        raise BadArgument("model", model, "belongs to no paper", fix=f"use one of {known}")
+        known = [name for _, paper in self.items() for name in paper.models]
+        raise BadArgument("model", model, "is not known", fix=suggestion(model, known))
+
+    def choices_about(self, *names: str) -> list[tuple[str, Choice]]:
+        """The choices that concern any of these names, each with the key of its paper."""
+        return [
+            (key, choice)
+            for key, paper in self.items()
+            for choice in paper.choices
+            if set(names) & set(choice.concerns)
+        ]
 
 
 class _left_out_if_broken:

@@ -9,6 +9,12 @@ from ._errors import BadArgument
 Entry = TypeVar("Entry")
 
 
+def suggestion(name: str, known: list[str]) -> str:
+    """The known names near a wrong one, or all of them."""
+    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+
+
 class Registry(Generic[Entry]):
     """Named entries of one kind, in the order in which they were registered.
 
@@ -37,9 +43,7 @@ class Registry(Generic[Entry]):
     def __getitem__(self, name: str) -> Entry:
         entries = self._all
         if name not in entries:
-            near = difflib.get_close_matches(str(name), entries, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self)}"
-            raise BadArgument(self.kind, name, "is not known", fix=hint)
+            raise BadArgument(self.kind, name, "is not known", fix=suggestion(name, list(self)))
         return entries[name]
 
     def __contains__(self, name: object) -> bool:

@@ -67,6 +67,16 @@ class DataModel(Protocol):
     name: ClassVar[str]
     assumption: ClassVar[str]
 
+    @property
+    def T(self) -> int:
+        """Tokens per sample."""
+        ...
+
+    @property
+    def d(self) -> int:
+        """Features per token."""
+        ...
+
     def sample(self, n: int, seed: int) -> Dataset:
         """n samples; the same (n, seed) gives the same samples everywhere."""
         ...

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.filesize import decimal
+
 from ..core import HeadcountError
 
 _MARGIN = 0.9
@@ -58,13 +60,13 @@ class MemoryPlan:
         lines = [
             f"kernel {rows} x {columns}, {self.dtype}, {self.method} path, "
             f"{self.tiles} tiles of up to {self.tile} samples",
-            f"  features   {show_bytes(self.features):>10}  ({kept})",
-            f"  kernel     {show_bytes(self.kernel):>10}",
-            f"  scratch    {show_bytes(self.scratch):>10}",
-            f"  peak       {show_bytes(self.peak):>10}  of {show_bytes(self.available)} available",
+            f"  features   {decimal(self.features):>10}  ({kept})",
+            f"  kernel     {decimal(self.kernel):>10}",
+            f"  scratch    {decimal(self.scratch):>10}",
+            f"  peak       {decimal(self.peak):>10}  of {decimal(self.available)} available",
         ]
         if self.file:
-            lines.append(f"  on disk    {show_bytes(self.file):>10}")
+            lines.append(f"  on disk    {decimal(self.file):>10}")
         return "\n".join(lines)
 
 
@@ -101,13 +103,3 @@ def available_memory() -> int:
     names = os.sysconf_names
     pages = "SC_AVPHYS_PAGES" if "SC_AVPHYS_PAGES" in names else "SC_PHYS_PAGES"
     return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def show_bytes(size: int) -> str:
-    """A size that people read: 1536 -> '1.50 KiB'."""
-    value = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.2f} {unit}"

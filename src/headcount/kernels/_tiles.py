@@ -9,7 +9,6 @@ checksum of the numbers, so that a half-written tile is never trusted.
 from __future__ import annotations
 
 import hashlib
-import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -22,7 +21,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from ..core import Activation, Array, BadArgument, check_choice
+from ..core import Activation, Array, BadArgument, check_choice, replacing, sync_to_disk
 from ._ntk import BLOCKS, computed_tiles, kernel_dims, planned
 from ._plan import MemoryPlan, require_fit
 from ._source import Problem, model_name, tile_count, tile_ranges
@@ -138,8 +137,7 @@ def _create(
     shape = (plan.n1 * o, plan.n2 * o)
     symmetric = identity["x2"] == ""
     count = tile_count(plan.n1, plan.n2, plan.tile, symmetric=symmetric)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.creating")
-    with h5py.File(temporary, "w") as file:
+    with replacing(path) as temporary, h5py.File(temporary, "w") as file:
         file.attrs.update({f"headcount_{key}": value for key, value in identity.items()})
         file.attrs["model"] = model_name(problem.model)
         file.attrs["outputs"] = o
@@ -153,9 +151,6 @@ def _create(
         tiles = file.create_dataset("tile", data=np.arange(count))
         tiles.make_scale("tile")
         _allocated(file, "checksum", (count,), "int64").dims[0].attach_scale(file["tile"])
-    _sync(temporary)
-    temporary.replace(path)
-    _sync(path.parent)
 
 
 def _allocated(file: h5py.File, name: str, shape: tuple[int, ...], dtype: str) -> Any:
@@ -229,15 +224,7 @@ def _checksum(arrays: Sequence[Float[np.ndarray, "r c"]]) -> int:
 
 def _flush(file: h5py.File) -> None:
     file.flush()
-    _sync(Path(file.filename))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_to_disk(Path(file.filename))
 
 
 def _digest(*arrays: Any) -> str:

@@ -2,19 +2,15 @@
 
 The header (HDF5's own user block, so any HDF5 tool opens the file) holds the format version and
 a sha256 of all that follows. It is checked before HDF5 sees a byte, so a damaged file is
-recognised as such whichever bit flipped. Files are written to a temporary name in the same
-folder, synced, and moved: a reader sees the old file, the new file or none, never a part.
+recognised as such whichever bit flipped.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
-import os
 import re
-import secrets
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,14 +19,15 @@ from typing import Any
 import h5py
 import numpy as np
 
+from .. import core
 from ..core import BadArgument
+from ..core._files import TEMPORARY_SUFFIX
 from ._errors import CorruptFile, NewerFormat, StorageError
 
 FORMAT = 1
 """Version of the results format; a reader refuses larger ones."""
 
 HEADER_BYTES = 512
-TEMPORARY_SUFFIX = ".tmp"
 _HEADER = re.compile(
     rb"headcount format=(\d+) kind=([a-z]+) sha256=([0-9a-f]{64}) bytes=(\d+) crc=([0-9a-f]{8})\n"
 )
@@ -90,20 +87,9 @@ def numeric(name: str, value: Any) -> np.ndarray:
 
 
 def write_atomically(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Replace `path` by `data`: temporary name in the same folder, sync, move."""
-    temporary = path.with_name(
-        f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
-    )
+    """Replace `path` by `data`, all or nothing; what prevents it is a `StorageError`."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            _write_bytes(temporary, data, sync=sync)
-            os.replace(temporary, path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
-        if sync:
-            _sync_folder(path.parent)
+        core.write_atomically(path, data, sync=sync)
     except OSError as error:
         raise StorageError.at(path, error.strerror or str(error)) from error
 
@@ -112,22 +98,3 @@ def remove_leftovers(path: Path) -> None:
     """Delete temporary files of `path` left by a killed process; call while owning `path`."""
     for leftover in path.parent.glob(f"{path.name}.*{TEMPORARY_SUFFIX}"):
         leftover.unlink(missing_ok=True)
-
-
-def _write_bytes(path: Path, data: bytes, *, sync: bool) -> None:
-    with path.open("xb") as stream:
-        stream.write(data)
-        stream.flush()
-        if sync:
-            os.fsync(stream.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the move itself durable, where the system can open folders (not on Windows)."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

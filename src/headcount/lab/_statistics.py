@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special
+from scipy import stats
 
 from ..core import Array, BadArgument, check_choice, check_fraction, integers, stream
 
@@ -74,8 +74,7 @@ def mean(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Estima
     centre = float(sample.mean())
     if n == 1:
         return Estimate(centre, math.nan, math.nan, 1)
-    half = student_quantile(confidence, n - 1) * sample.std(ddof=1) / math.sqrt(n)
-    return Estimate(centre, centre - float(half), centre + float(half), n)
+    return _student(centre, sample.std(ddof=1) / math.sqrt(n), n - 1, n, confidence)
 
 
 def median(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Estimate:
@@ -91,10 +90,10 @@ def median(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Esti
         return Estimate(math.nan, math.nan, math.nan, 0)
     centre = float(np.median(sample))
     tail = (1 - confidence) / 2
-    fitting = [k for k in range(1, n // 2 + 1) if special.bdtr(k - 1, n, 0.5) <= tail]
-    if not fitting:
+    k = int(stats.binom.ppf(tail, n, 0.5))  # the least k with P(Bin <= k) >= tail
+    k += int(stats.binom.cdf(k, n, 0.5) <= tail)
+    if k == 0:
         return Estimate(centre, math.nan, math.nan, n)
-    k = fitting[-1]
     return Estimate(centre, float(sample[k - 1]), float(sample[n - k]), n)
 
 
@@ -132,8 +131,7 @@ def difference_from(
     if both == 0:
         return Estimate(centre, centre, centre, n)
     freedom = both**2 / (own**2 / (n - 1) + other**2 / (seeds - 1))
-    half = student_quantile(confidence, freedom) * math.sqrt(both)
-    return Estimate(centre, centre - half, centre + half, n)
+    return _student(centre, math.sqrt(both), freedom, n, confidence)
 
 
 def paired_difference(
@@ -180,12 +178,13 @@ def loglog_slope(
         return SlopeFit(unknown, unknown, math.nan)
     logx = np.log(x)
     weights = (logx - logx.mean()) / ((logx - logx.mean()) ** 2).sum()
-    logy = np.log(rows.mean(axis=0))
-    value = float(weights @ logy)
-    intercept = float(logy.mean() - value * logx.mean())
+    fit = stats.linregress(logx, np.log(rows.mean(axis=0)))
+    value, k = float(fit.slope), x.size
     slope = Estimate(value, *_bootstrap_slope(rows, weights, confidence, seed), n)
-    residual = logy - intercept - value * logx
-    return SlopeFit(slope, _line_interval(value, residual, logx, confidence), intercept)
+    line = Estimate(value, math.nan, math.nan, k)
+    if k > 2:
+        line = _student(value, float(fit.stderr), k - 2, k, confidence)
+    return SlopeFit(slope, line, float(fit.intercept))
 
 
 def _bootstrap_slope(
@@ -198,22 +197,10 @@ def _bootstrap_slope(
     means = rows[draws].mean(axis=1)
     positive = means[(means > 0).all(axis=1)]
     slopes = np.log(positive) @ weights
-    quantile = student_quantile(confidence, n - 1)
-    level = float(special.ndtr(-math.sqrt(n / (n - 1)) * quantile))
+    quantile = stats.t.ppf((1 + confidence) / 2, n - 1)
+    level = float(stats.norm.cdf(-math.sqrt(n / (n - 1)) * quantile))
     low, high = np.quantile(slopes, [level, 1 - level])
     return float(low), float(high)
-
-
-def _line_interval(
-    value: float, residual: Float[Array, "point"], logx: Float[Array, "point"], confidence: float
-) -> Estimate:
-    k = residual.size
-    if k < 3:
-        return Estimate(value, math.nan, math.nan, k)
-    spread = ((logx - logx.mean()) ** 2).sum()
-    error = math.sqrt(float(residual @ residual) / (k - 2) / spread)
-    half = student_quantile(confidence, k - 2) * error
-    return Estimate(value, value - half, value + half, k)
 
 
 def trend(
@@ -233,18 +220,18 @@ def trend(
     return Estimate(estimate.value, low, high, estimate.count)
 
 
-def student_quantile(confidence: float, degrees: float) -> float:
-    """The t for which a Student variable lies in [-t, t] with probability `confidence`."""
-    return float(special.stdtrit(degrees, (1 + confidence) / 2))
+def _student(
+    centre: float, error: float, freedom: float, count: int, confidence: float
+) -> Estimate:
+    """centre +- t error, with t of Student's law of so many degrees of freedom."""
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom) * error)
+    return Estimate(centre, centre - half, centre + half, count)
 
 
 def _kendall(x: Float[Array, "point"], y: Float[Array, "point"]) -> float:
-    """tau-b: concordant minus discordant pairs, over the pairs not tied in x and in y."""
-    upper = np.triu_indices(x.size, 1)
-    dx = np.sign(np.subtract.outer(x, x))[upper]
-    dy = np.sign(np.subtract.outer(y, y))[upper]
-    untied = math.sqrt(np.count_nonzero(dx) * np.count_nonzero(dy))
-    return float(dx @ dy) / untied if untied else 0.0  # a constant has no trend
+    """tau-b; a constant has no trend."""
+    constant = np.ptp(x) == 0 or np.ptp(y) == 0
+    return 0.0 if constant else float(stats.kendalltau(x, y).statistic)
 
 
 _AVERAGES = {"mean": mean, "median": median, "geometric": geometric_mean}

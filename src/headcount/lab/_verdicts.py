@@ -47,13 +47,13 @@ class Verdict:
     sentence: str
 
     def to_json(self) -> dict[str, Any]:
-        """The five fields of the command line's JSON; unknown and infinite numbers are null."""
+        """The five fields of the command line's JSON; `core.json_text` writes NaN as null."""
         return {
             "claim": self.claim,
             "outcome": self.outcome,
-            "value": _number(self.value),
-            "interval": [_number(bound) for bound in self.interval],
-            "expected": [_number(bound) for bound in self.expected],
+            "value": self.value,
+            "interval": list(self.interval),
+            "expected": list(self.expected),
         }
 
 
@@ -222,7 +222,3 @@ def _sentence(quantity: str, e: Estimate, low: float, high: float, outcome: str)
         f"{quantity} {e.value:.4g}, interval [{e.low:.4g}, {e.high:.4g}] from {seeds}, "
         f"lies {where[outcome]} what was expected: {wanted}"
     )
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

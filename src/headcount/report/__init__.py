@@ -14,7 +14,6 @@ from ._progress import LiveReporter as LiveReporter
 from ._progress import duration as duration
 from ._progress import make_reporter as make_reporter
 from ._tables import figures_table as figures_table
-from ._tables import memory as memory
 from ._tables import plan_table as plan_table
 from ._tables import problems_text as problems_text
 from ._tables import seeds_text as seeds_text

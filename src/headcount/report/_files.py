@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core import json_text
 from ..lab import Collection, Store, write_atomically
 from ._plots import render
 from ._tables import seeds_text
@@ -97,4 +97,4 @@ def _verdicts(collection: Collection) -> str:
         "missing_trials": collection.missing,
         "verdicts": [{**v.to_json(), "sentence": v.sentence} for v in collection.verdicts],
     }
-    return json.dumps(content, indent=2) + "\n"
+    return json_text(content) + "\n"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
@@ -25,15 +26,6 @@ from ..lab import (
     remembered,
 )
 from ._progress import duration
-
-
-def memory(size: float) -> str:
-    """Bytes for people: "1.5 GB"."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"
 
 
 def figures_table(figures: Sequence[Figure]) -> Table:
@@ -71,7 +63,7 @@ def cost_sentence(estimate: Cost, count: int) -> str:
         return "Everything is stored; nothing to run."
     return (
         f"Estimated: {count} trials, {duration(estimate.seconds)} on {estimate.workers} "
-        f"worker{'s' if estimate.workers > 1 else ''}, {memory(estimate.bytes)} of memory."
+        f"worker{'s' if estimate.workers > 1 else ''}, {decimal(int(estimate.bytes))} of memory."
     )
 
 

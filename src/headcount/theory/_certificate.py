@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument, papers
+from ..core import BadArgument, json_text, papers, write_atomically
 from ._claim import Check, Claim, Instance, Kind
 from ._frequency import frequency_of
 from ._pytree import arrays_of
@@ -59,10 +59,7 @@ class Certificate:
 
     def write(self, path: Path) -> Path:
         """Write the file; a half-written file never bears the name."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(path.name + ".part")
-        draft.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
-        draft.replace(path)
+        write_atomically(path, f"{json_text(self.to_json(), indent=1)}\n".encode())
         return path
 
     @property

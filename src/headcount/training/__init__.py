@@ -6,10 +6,17 @@ from ..core import MEAN_SQUARED as MEAN_SQUARED
 from ..core import Loss as Loss
 from ..core import losses as losses
 from ._config import Built as Built
+from ._config import BuiltProblem as BuiltProblem
+from ._config import ProblemConfig as ProblemConfig
 from ._config import TrainConfig as TrainConfig
 from ._config import build as build
+from ._config import build_data as build_data
+from ._config import build_model as build_model
+from ._config import build_problem as build_problem
+from ._config import build_rule as build_rule
 from ._config import config_of_run as config_of_run
 from ._config import run_config as run_config
+from ._config import sizes as sizes
 from ._path_arda2026 import arda2026_chunk as arda2026_chunk
 from ._path_arda2026 import arda2026_path as arda2026_path
 from ._path_deora2024 import deora2024_chunk as deora2024_chunk

@@ -1,6 +1,7 @@
-"""A training run as plain values: what the command line and a TOML file say.
+"""A training run as plain values: what the command line, a TOML file and a figure's trial say.
 
-A configuration builds the objects that run; its hash names the run.
+A configuration builds the objects that run; its hash names the run. The problem (a model at its
+initialisation, on data) is apart from how it is trained: a kernel needs the problem alone.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import xarray as xr
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from .. import models as zoo
-from ..core import BadArgument, Loss, activations, losses
-from ..data import data_models
+from ..core import BadArgument, Choice, Loss, activation_named, losses, papers
+from ..core._tree import blocks
+from ..data import DataModel, data_models
 from ._projections import Projection
-from ._recipes import recipe_of
+from ._recipes import Recipe, inverse_root, recipe_of
 from ._recorders import recorders
 from ._rules import UpdateRule, optimisers
 from ._run import Run
@@ -30,55 +31,65 @@ from ._train import Checkpoint, Progress, stack_seeds, train
 _PROJECTED = ("projgd", "projsgd")
 
 
-class TrainConfig(BaseModel):
-    """One model on one data model. Field names are the flags of `headcount train`."""
+def _papers_own(meaning: str = "") -> Any:
+    """A field whose default is in the model's recipe, taken when the configuration is made."""
+    return Field(None, description=f"{meaning}default: the paper's own for this model")
+
+
+class ProblemConfig(BaseModel):
+    """One model at its initialisation, on one data model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = "arda2026"
     width: int = Field(64, description="m, H or d_m")
-    activation: str = "tanh"
-    query: str = Field("last", description='"last" or "seeded:K"')
-    readout: str = "full"
-    scaling: str = Field("realistic", description="tau0 of wu2023: d_m^-1/2 or d_m^-1")
-    pooling: str = "mean"
-    residual: bool = False
-    init: str | None = Field(None, description="default: the paper's own for this model")
-    gamma: float = Field(1.0, description="|w| of the IndRNN at the start")
-    n_init: int = Field(100, description="fresh samples of the two-phase initialisation")
-
-    data: str = "transport-teacher"
+    model_options: dict[str, Any] = Field(default_factory=dict)
+    init: str = _papers_own()
+    init_options: dict[str, Any] = Field(default_factory=dict)
+    data: str = _papers_own()
+    data_options: dict[str, Any] = Field(default_factory=dict)
     n: int = 1000
     n_val: int = 0
-    data_options: dict[str, Any] = Field(default_factory=dict)
-
-    optimiser: str = "projgd"
-    eta: float | None = Field(None, description="default: 1/sqrt(steps), as arda2026 asks")
-    rho: tuple[float, float, float] | None = Field(
-        None, description="(rho_c, rho_u, rho_w), needed to project"
-    )
-    batch_size: int | None = None
-    loss: str | None = Field(None, description="default: the paper's own for this model")
-    steps: int = 400
     seeds: tuple[int, ...] = (0,)
-    record: tuple[str, ...] = ()
-    record_every: int | None = None
-    keep: tuple[str, ...] = ()
-    dtype: str = "float32"
-    chunk: int | None = None
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> TrainConfig:
+    def of(cls, values: Mapping[str, Any]) -> Self:
         """A checked configuration; a wrong field is a `BadArgument` that names it."""
         try:
-            return cls(**values)
+            return cls(**{name: value for name, value in values.items() if value is not None})
         except ValidationError as error:
             first = error.errors()[0]
+            reason = first.get("ctx", {}).get("error")
+            if isinstance(reason, BadArgument):
+                raise reason from None
             field = ".".join(str(part) for part in first["loc"])
             fix = f"known fields: {', '.join(cls.model_fields)}"
             if first["type"] != "extra_forbidden":
                 fix = f"{field}: {cls.model_fields[field.split('.')[0]].annotation}"
             raise BadArgument(field, first.get("input"), first["msg"], fix=fix) from None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        for name, value in self._defaults().items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        return self
+
+    def _defaults(self) -> dict[str, Any]:
+        return {"init": self.recipe.init, "data": self.recipe.data}
+
+    @property
+    def recipe(self) -> Recipe:
+        """How the model is built, and what its paper does."""
+        return recipe_of(self.model)
+
+    def choices(self) -> list[tuple[str, Choice, Any]]:
+        """The readings that apply: the paper, the choice, and what was given in its place."""
+        given = self.model_dump(exclude_unset=True)
+        given |= self.model_options | self.init_options | self.data_options
+        named = ("model", "init", "data", "loss", "optimiser")
+        about = papers.choices_about(*(str(getattr(self, k)) for k in named if hasattr(self, k)))
+        return [(paper, choice, given.get(choice.option)) for paper, choice in about]
 
     @property
     def fingerprint(self) -> str:
@@ -86,31 +97,60 @@ class TrainConfig(BaseModel):
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
-    def resolved(self) -> dict[str, Any]:
-        """The values with every default of the model filled in, for records and tables."""
-        return {
-            **self.model_dump(mode="json"),
-            "init": self.init or recipe_of(self.model).init,
-            "loss": self.loss or recipe_of(self.model).loss,
-            "eta": self.step_size,
-            "fingerprint": self.fingerprint,
-        }
+
+class TrainConfig(ProblemConfig):
+    """A problem and how it is trained. Field names are the flags of `headcount train`."""
+
+    optimiser: str = _papers_own()
+    eta: float | None = Field(
+        None, description="default: the paper's own for its optimiser, else 1/sqrt(steps)"
+    )
+    rho: tuple[float, float, float] | None = _papers_own("(rho_c, rho_u, rho_w), ")
+    batch_size: int | None = None
+    loss: str = _papers_own()
+    steps: int = 400
+    record: tuple[str, ...] = ()
+    record_every: int | None = None
+    keep: tuple[str, ...] = ()
+    dtype: str = "float32"
+    chunk: int | None = None
+
+    def _defaults(self) -> dict[str, Any]:
+        recipe = self.recipe
+        optimiser = self.optimiser or recipe.optimiser
+        rule = {"optimiser": optimiser, "rho": recipe.rho if optimiser in _PROJECTED else None}
+        return {**super()._defaults(), **rule, "loss": recipe.loss}
 
     @property
     def step_size(self) -> float:
-        """eta, or 1/sqrt(steps) when none is given."""
-        return self.eta if self.eta is not None else 1 / math.sqrt(max(self.steps, 1))
+        """eta, or the default for this number of steps."""
+        if self.eta is not None:
+            return self.eta
+        own = self.optimiser == self.recipe.optimiser
+        return (self.recipe.step_size if own else inverse_root)(self.steps, self.n, self.loss)
+
+    def resolved(self) -> dict[str, Any]:
+        """The values with every default filled in, for records and tables."""
+        filled = {"eta": self.step_size, "fingerprint": self.fingerprint}
+        return {**self.model_dump(mode="json"), **filled}
 
 
 @dataclass(frozen=True)
-class Built:
-    """The objects that a configuration stands for; arrays have the seeds as first axis."""
+class BuiltProblem:
+    """The objects that a problem stands for; arrays have the seeds as first axis."""
 
     model: Any
-    start: Any
+    data: DataModel
+    initial: Any
     x: Any
     y: Any
     validation: tuple[Any, Any] | None
+
+
+@dataclass(frozen=True)
+class Built(BuiltProblem):
+    """The objects that a training run stands for."""
+
     rule: UpdateRule
     loss: Loss
 
@@ -136,77 +176,98 @@ def build_rule(config: TrainConfig) -> UpdateRule:
 
 
 def _projection(config: TrainConfig) -> Projection:
-    if config.rho is None:
-        raise BadArgument("rho", None, "is needed to project", fix="for example rho=3,3,3")
-    make = recipe_of(config.model).projection
+    make = config.recipe.projection
     if make is None:
         problem = f"has no projection for {config.model}"
         raise BadArgument("optimiser", config.optimiser, problem, fix="use gd, momentum or adam")
+    if config.rho is None:
+        raise BadArgument("rho", None, "is needed to project", fix="for example rho=3,3,3")
     return make(*config.rho)
 
 
-def build_data(config: TrainConfig) -> Any:
+def build_data(config: ProblemConfig) -> DataModel:
     """The data model of a configuration."""
     make = data_models[config.data]
-    known = list(inspect.signature(make).parameters)
-    for option in config.data_options:
-        if option not in known:
-            fix = f"options of {config.data}: {', '.join(known)}"
-            raise BadArgument("data_options", option, "is not known", fix=fix)
-    values = dict(config.data_options)
+    known = tuple(inspect.signature(make).parameters)
+    values = dict(check_options("data_options", config.data, known, config.data_options))
     if isinstance(values.get("activation"), str):
-        values["activation"] = activations[values["activation"]]
+        values["activation"] = activation_named(values["activation"])
     return make(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
 
 
-def _start(config: TrainConfig, name: str, data: Any, T: int, d: int, seed: int) -> tuple[Any, Any]:
-    build = recipe_of(config.model).build
-    known = set(inspect.signature(build).parameters) & set(TrainConfig.model_fields)
-    options = {option: getattr(config, option) for option in known - {"width", "init"}}
-    model = build(T, d, config.width, init=name, **options)
-    if name == "two-phase":
-        # The validation stream under its own seed: samples that training never sees.
-        fresh = data.sample_split(config.n, config.n_val + config.n_init, seed)[1]
-        x, y = fresh.x[-config.n_init :], fresh.y[-config.n_init :]
-        if isinstance(model, zoo.HeadGroups):
-            return zoo.two_phase_groups(T, d, config.width, seed, x=x, y=y, readout=config.readout)
-        return model, zoo.two_phase(model, seed, x=x, y=y)
-    options = {"gamma": config.gamma} if name == "paired-indrnn" else {}
-    return model, zoo.initialisations[name](model, seed, **options)
+def check_options(
+    field: str, owner: str, known: tuple[str, ...], given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """`given`, if `owner` has all of these options."""
+    for option in given:
+        if option not in known:
+            fix = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise BadArgument(field, option, f"is not known to {owner}", fix=fix)
+    return given
+
+
+def build_model(config: ProblemConfig, data: DataModel) -> Any:
+    """The model of a configuration for samples of this data model."""
+    known = config.recipe.options
+    options = check_options("model_options", config.model, known, config.model_options)
+    return config.recipe.build(data.T, data.d, config.width, init=config.init, **options)
+
+
+def sizes(config: ProblemConfig) -> dict[str, int]:
+    """How large a problem is: tokens, features, parameters and bytes of data, of all seeds."""
+    data = build_data(config)
+    model = build_model(config, data)
+    seeds = len(config.seeds)
+    parameters = sum(math.prod(shape) for shape in blocks(model.shapes()).values())
+    numbers = (config.n + config.n_val) * (data.T * data.d + 1)
+    return {
+        "T": data.T,
+        "d": data.d,
+        "parameters": seeds * parameters,
+        "data_bytes": 8 * seeds * numbers,
+    }
+
+
+def build_problem(config: ProblemConfig) -> BuiltProblem:
+    """Model, initial parameters and data, checked; nothing is compiled yet."""
+    recipe, init = config.recipe, config.init
+    owner = f"{init} of {config.model}"
+    options = check_options("init_options", owner, recipe.start_options(init), config.init_options)
+    data = build_data(config)
+    if not config.seeds:
+        raise BadArgument("seeds", config.seeds, "is empty", fix="for example 0:5")
+    built = build_model(config, data)
+    # Models and starts come first: a wrong width shows before any data is made.
+    pairs = [recipe.start(built, init, s, _fresh(config, data, s), **options) for s in config.seeds]
+    model = pairs[0][0]
+    if any(own != model for own, _ in pairs):
+        problem = "gives every seed groups of another size"
+        raise BadArgument("init", init, problem, fix="train one seed at a time")
+    initial = stack_seeds([start for _, start in pairs])
+    if not config.n_val:
+        joined = stack_seeds([data.sample(config.n, seed) for seed in config.seeds])
+        return BuiltProblem(model, data, initial, joined.x, joined.y, None)
+    splits = [data.sample_split(config.n, config.n_val, seed) for seed in config.seeds]
+    joined, held_out = (stack_seeds(part) for part in zip(*splits, strict=True))
+    return BuiltProblem(model, data, initial, joined.x, joined.y, tuple(held_out))
+
+
+def _fresh(config: ProblemConfig, data: DataModel, seed: int) -> Any:
+    """Samples that training never sees: from the validation stream, beyond its own."""
+
+    def sample(count: int) -> Any:
+        drawn = data.sample_split(config.n, config.n_val + count, seed)[1]
+        return type(drawn)(drawn.x[-count:], drawn.y[-count:])
+
+    return sample
 
 
 def build(config: TrainConfig) -> Built:
     """Everything that a configuration stands for, checked; nothing is compiled yet."""
-    paper = recipe_of(config.model)
-    name = config.init or paper.init
-    zoo.initialisations[name]
-    loss = losses[config.loss or paper.loss]
-    rule = build_rule(config)
+    loss, rule = losses[config.loss], build_rule(config)
     for recorder in config.record:
         recorders[recorder]
-    data = build_data(config)
-    if not config.seeds:
-        raise BadArgument("seeds", config.seeds, "is empty", fix="for example 0:5")
-    probe = data.sample(1, config.seeds[0]) if config.data != "transport-teacher" else None
-    T, d = probe.x.shape[1:] if probe is not None else (data.T, data.d)
-    _start(config, name, data, T, d, config.seeds[0])  # a wrong width shows before any data is made
-    samples, held_out, starts, model = [], [], [], None
-    for seed in config.seeds:
-        if config.n_val:
-            train_set, validation = data.sample_split(config.n, config.n_val, seed)
-            held_out.append(validation)
-        else:
-            train_set = data.sample(config.n, seed)
-        samples.append(train_set)
-        own, start = _start(config, name, data, T, d, seed)
-        if model is not None and own != model:
-            problem = "gives every seed groups of another size"
-            raise BadArgument("init", name, problem, fix="train one seed at a time")
-        model = own
-        starts.append(start)
-    joined = stack_seeds(samples)
-    validation = tuple(stack_seeds(held_out)) if held_out else None
-    return Built(model, stack_seeds(starts), joined.x, joined.y, validation, rule, loss)
+    return Built(**vars(build_problem(config)), rule=rule, loss=loss)
 
 
 def run_config(
@@ -219,7 +280,7 @@ def run_config(
     built = build(config)
     run = train(
         built.model,
-        built.start,
+        built.initial,
         built.x,
         built.y,
         rule=built.rule,
@@ -244,8 +305,12 @@ def config_of_run(path: str | Path) -> TrainConfig:
     """The configuration that a run file was trained with, read from its attributes."""
     try:
         with xr.open_dataset(path, engine="h5netcdf") as stored:
-            text = stored.attrs["config"]
+            values = json.loads(stored.attrs["config"])
     except (OSError, KeyError, ValueError) as error:
         problem = f"is not a run of headcount train: {error}"
         raise BadArgument("run", str(path), problem, fix="give a file it wrote") from None
-    return TrainConfig.of(json.loads(text))
+    unknown = sorted(set(values) - set(TrainConfig.model_fields))
+    if unknown:
+        problem = f"was written by another version, with the fields {', '.join(unknown)}"
+        raise BadArgument("run", str(path), problem, fix="train it again")
+    return TrainConfig.of(values)

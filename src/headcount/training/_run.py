@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from ..core import Array, BadArgument, check_choice
+from ..core import Array, BadArgument, check_choice, replacing
 from ..core._tree import named_leaves
 
 
@@ -96,13 +95,8 @@ class Run:
     def save(self, path: str | Path) -> Path:
         """Write the run to `path` (netCDF), complete or not at all."""
         target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
+        with replacing(target) as partial:
             self.to_xarray().to_netcdf(partial, engine="h5netcdf")
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
         return target
 
 

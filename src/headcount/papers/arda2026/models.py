@@ -1,8 +1,9 @@
 """The models of arda2026: pooled attention and the recurrent network it is compared with."""
 
-from ...core import BadArgument, activation_named
-from ...core import Query as Query
-from ...models import IndRNN, LastToken, PooledAttention, seeded_query
+from typing import Any
+
+from ...core import BadArgument, Query, activation_named
+from ...models import IndRNN, IndRNNParams, LastToken, PooledAttention, paired_indrnn, seeded_query
 from ...training import Recipe, omega, omega_indrnn
 
 
@@ -25,5 +26,30 @@ def _indrnn(T: int, d: int, width: int, *, init: str, activation: str = "tanh") 
     return IndRNN(d, width, activation_named(activation))
 
 
-POOLED = Recipe(_pooled, "paired", "mean-squared", omega)
-INDRNN = Recipe(_indrnn, "paired-indrnn", "mean-squared", omega_indrnn)
+def _paired_indrnn(
+    model: IndRNN, seed: int, fresh: Any, *, gamma: float = 1.0
+) -> tuple[IndRNN, IndRNNParams]:
+    """|w| = gamma at the start; the paper gives none, and Proposition 2 changes at 1."""
+    return model, paired_indrnn(model, seed, gamma=gamma)
+
+
+POOLED = Recipe(
+    _pooled,
+    init="paired",
+    loss="mean-squared",
+    data="transport-teacher",
+    optimiser="projgd",
+    rho=(3.0, 3.0, 3.0),
+    projection=omega,
+)
+"""As in Sec. 6.1: ProjGD, eta = 1/sqrt(tau), rho = (3, 3, 3)."""
+
+INDRNN = Recipe(
+    _indrnn,
+    init="paired-indrnn",
+    loss="mean-squared",
+    data="ar",
+    projection=omega_indrnn,
+    starts={"paired-indrnn": _paired_indrnn},
+)
+"""As in Sec. 6.2: gradient descent without a projection, eta = 1/sqrt(tau), AR(L) windows."""

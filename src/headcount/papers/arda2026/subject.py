@@ -16,8 +16,7 @@ import numpy as np
 
 from ...core import BadArgument, float64
 from ...models import PooledAttention
-from ...training import TrainConfig
-from ...training._config import build, build_data
+from ...training import TrainConfig, build
 from .fact_4 import EventInstance
 from .instances import HeadInstance, ModelInstance, SoftmaxInstance
 from .model import linear_outputs
@@ -95,7 +94,7 @@ def check_config(config: TrainConfig) -> None:
         if getattr(config, field) != value:
             problem = "is outside what arda2026's theorems speak about"
             raise BadArgument(field, getattr(config, field), problem, fix=f"use {field}={value}")
-    if (config.init or "paired") != "paired":
+    if config.init != "paired":
         raise BadArgument("init", config.init, "is not the paper's", fix="use init=paired")
 
 
@@ -104,13 +103,12 @@ def subject(
 ) -> Subject:
     """Train seed `seed` of `config` and collect what the claims ask about."""
     check_config(config)
-    if config.rho is None:
-        raise BadArgument("rho", None, "is needed by ProjGD", fix="for example rho=3,3,3")
+    assert config.rho is not None
     built = build(config.model_copy(update={"seeds": (seed,)}))
     model: PooledAttention = built.model
-    teacher = build_data(config)
+    teacher: Any = built.data
     x, y = built.x[0], built.y[0]
-    start = [leaf[0] for leaf in built.start]
+    start = [leaf[0] for leaf in built.initial]
     v = teacher.transport(seed, x)(*start)
     setting = Setting(
         d=model.d,

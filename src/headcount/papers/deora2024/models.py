@@ -1,7 +1,19 @@
 """The models of deora2024: multi-head attention, the same by groups of equal heads, linear."""
 
-from ...models import HeadGroups, LinearModel, MultiHeadAttention
+from collections.abc import Callable
+
+from ...data import Dataset
+from ...models import (
+    HeadGroups,
+    LinearModel,
+    MultiHeadAttention,
+    MultiHeadParams,
+    two_phase,
+    two_phase_groups,
+)
 from ...training import Recipe
+
+Fresh = Callable[[int], Dataset]
 
 
 def _heads(T: int, d: int, width: int, *, init: str, readout: str = "full") -> MultiHeadAttention:
@@ -16,6 +28,29 @@ def _linear(T: int, d: int, width: int, *, init: str) -> LinearModel:
     return LinearModel(T, d)
 
 
-HEADS = Recipe(_heads, "zero", "logistic")
-GROUPS = Recipe(_groups, "zero", "logistic")
-LINEAR = Recipe(_linear, "zero", "logistic")
+def _two_phase(
+    model: MultiHeadAttention, seed: int, fresh: Fresh, *, n_init: int = 100
+) -> tuple[MultiHeadAttention, MultiHeadParams]:
+    """The first phase on n_init fresh samples [deora2024, Sec. 5.1]."""
+    x, y = fresh(n_init)
+    return model, two_phase(model, seed, x=x, y=y)
+
+
+def _two_phase_groups(
+    model: HeadGroups, seed: int, fresh: Fresh, *, n_init: int = 100
+) -> tuple[HeadGroups, MultiHeadParams]:
+    """The same as its two sign classes, whose sizes depend on the seed."""
+    x, y = fresh(n_init)
+    return two_phase_groups(model.T, model.d, model.H, seed, x=x, y=y, readout=model.readout)
+
+
+def _one(steps: int, n: int, loss: str) -> float:
+    """eta = 1, as in Fig. 2 [deora2024, App. G]."""
+    return 1.0
+
+
+HEADS = Recipe(_heads, "zero", "logistic", "dm1", step_size=_one, starts={"two-phase": _two_phase})
+GROUPS = Recipe(
+    _groups, "zero", "logistic", "dm1", step_size=_one, starts={"two-phase": _two_phase_groups}
+)
+LINEAR = Recipe(_linear, "zero", "logistic", "dm1", step_size=_one)

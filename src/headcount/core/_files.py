@@ -1,0 +1,74 @@
+"""Files that are complete or not there, and the one way in which Headcount writes JSON."""
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+TEMPORARY_SUFFIX = ".tmp"
+
+
+@contextmanager
+def replacing(path: Path, *, sync: bool = True) -> Iterator[Path]:
+    """A temporary name in the folder of `path`, which takes its place when the block ends well.
+
+    Whoever reads `path` sees the old file, the new one or none, never a part. With `sync` both
+    the file and the move are on the disk afterwards.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(
+        f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+    )
+    try:
+        yield temporary
+        if sync:
+            sync_to_disk(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if sync:
+        sync_to_disk(path.parent)
+
+
+def write_atomically(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Replace `path` by `data`, all or nothing."""
+    with replacing(path, sync=sync) as temporary:
+        temporary.write_bytes(data)
+
+
+def sync_to_disk(path: Path) -> None:
+    """Wait until a file or folder is on the disk; Windows cannot open folders."""
+    if os.name == "nt" and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def json_text(content: Any, *, indent: int | None = 2) -> str:
+    """`content` as JSON; a number that is not finite is null.
+
+    >>> print(json_text({"loss": [0.5, float("nan")], "count": np.int64(3)}, indent=None))
+    {"loss": [0.5, null], "count": 3}
+    """
+    return json.dumps(_finite(content), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

@@ -1,0 +1,127 @@
+"""Configurations: defaults of the papers, options that are checked, files that are read."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from headcount.core import BadArgument, losses, papers
+from headcount.data import DM1
+from headcount.models import HeadGroups, initialisations, two_phase, two_phase_groups
+from headcount.training import (
+    ProblemConfig,
+    TrainConfig,
+    build,
+    build_problem,
+    config_of_run,
+    optimisers,
+    recipe_of,
+    run_config,
+)
+
+MODELS = [name for _, paper in papers.items() for name in paper.models]
+SMALL = {"width": 4, "n": 6, "steps": 3}
+TEACHER = {"data_options": {"T": 3, "d": 2, "pool": 8, "anchors": 2}}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_trains_with_its_papers_defaults(model):
+    small = TEACHER if recipe_of(model).data == "transport-teacher" else {}
+    config = TrainConfig.of({"model": model, **SMALL, **small})
+    assert config.optimiser in optimisers
+    assert config.loss in losses
+    assert config.init in initialisations
+    run = run_config(config)
+    assert run.outcomes == ("completed",)
+    assert run.final_loss[0] < run.loss[0, 0]
+
+
+@pytest.mark.parametrize("loss", ["half-squared-sum", "mean-squared"])
+def test_the_default_step_of_wu2023_is_one_descent_whichever_loss_is_written(loss):
+    """gamma = 1 on the mean squared error is 2/n on (1/2)|f - y|^2: the same iterates."""
+    run = run_config(
+        TrainConfig.of(
+            {"model": "wu2023", **SMALL, "n": 5, "loss": loss, "dtype": "float64"}
+            | {"data_options": {"T": 2, "d": 3}}
+        )
+    )
+    reference = run_config(
+        TrainConfig.of(
+            {"model": "wu2023", **SMALL, "n": 5, "loss": "mean-squared", "dtype": "float64"}
+            | {"data_options": {"T": 2, "d": 3}, "eta": 1.0}
+        )
+    )
+    np.testing.assert_allclose(run.params.W_V, reference.params.W_V, rtol=1e-12)
+
+
+def test_given_values_win_over_the_papers_and_defaults_are_no_given_values():
+    config = TrainConfig.of({"optimiser": "gd", "loss": None, "steps": 25})
+    assert (config.rho, config.loss, config.step_size) == (None, "mean-squared", 0.2)
+    assert config.model_dump(exclude_unset=True) == {"optimiser": "gd", "steps": 25}
+    assert TrainConfig.of({"steps": 100}).rho == (3.0, 3.0, 3.0)
+    explicit = TrainConfig.of({"init": "paired", "data": "transport-teacher"})
+    assert explicit.fingerprint == TrainConfig.of({}).fingerprint
+
+
+def test_a_problem_needs_no_optimiser_and_is_that_of_the_run():
+    values = {"width": 4, "n": 6, "n_val": 2, "seeds": (0, 3), **TEACHER}
+    alone = build_problem(ProblemConfig.of(values))
+    run = build(TrainConfig.of({**values, "optimiser": "adam"}))
+    for one, other in ((alone.initial, run.initial), (alone.validation, run.validation)):
+        jax.tree.map(np.testing.assert_array_equal, one, other)
+    np.testing.assert_array_equal(alone.x[1], alone.data.sample_split(6, 2, 3)[0].x)
+    with pytest.raises(BadArgument, match="optimiser"):
+        ProblemConfig.of({"optimiser": "gd"})
+
+
+def test_two_phase_looks_at_fresh_samples_only():
+    values = {"model": "deora2024", "width": 4, "n": 5, "n_val": 2, "init": "two-phase"}
+    built = build_problem(ProblemConfig.of({**values, "init_options": {"n_init": 3}}))
+    fresh = DM1().sample_split(5, 5, 0)[1]
+    expected = two_phase(built.model, 0, x=fresh.x[2:], y=fresh.y[2:])
+    np.testing.assert_array_equal(built.initial.U[0], expected.U)
+    for seen in (built.x[0], built.validation[0][0]):
+        assert not any(np.array_equal(x, s) for x in fresh.x[2:] for s in seen)
+    groups = build_problem(
+        ProblemConfig.of({**values, "model": "deora2024-groups", "init_options": {"n_init": 3}})
+    )
+    model, start = two_phase_groups(10, 4, 4, 0, x=fresh.x[2:], y=fresh.y[2:])
+    assert isinstance(groups.model, HeadGroups)
+    assert groups.model == model
+    np.testing.assert_array_equal(groups.initial.U[0], start.U)
+
+
+BAD = {
+    "model": ({"model": "arda2025"}, "did you mean arda2026"),
+    "field": ({"widht": 3}, "known fields: model, width"),
+    "type": ({"width": "wide"}, "width"),
+    "model option": ({"model_options": {"pooling": "sum"}}, "its options are activation, query"),
+    "init option": ({"init_options": {"gamma": 1.0}}, "it has no options"),
+    "data option": ({"data_options": {"L": 1}}, "its options are T, d"),
+    "init": ({"init": "pared"}, "did you mean"),
+    "init of another model": ({"init": "paired-indrnn"}, "use init=paired"),
+    "gamma": ({"model": "indrnn", "init_options": {"gamma": -1.0}}, "gamma = -1.0"),
+    "residual": ({"model": "wu2023", "model_options": {"residual": "yes"}}, "residual = 'yes'"),
+    "rho": ({"optimiser": "gd", "rho": (3, 3, 3)}, "which does not project"),
+    "projection": ({"model": "wu2023", "optimiser": "projgd"}, "has no projection"),
+    "no radii": ({"model": "indrnn", "optimiser": "projgd"}, "is needed to project"),
+    "seeds": ({"seeds": ()}, "is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_mistake_is_one_message_that_names_it(case):
+    values, message = BAD[case]
+    with pytest.raises(BadArgument, match=message):
+        build(TrainConfig.of({**SMALL, **values}))
+
+
+def test_a_run_file_gives_its_configuration_back_and_an_old_one_is_refused(tmp_path):
+    config = TrainConfig.of({"model": "indrnn", **SMALL, "init_options": {"gamma": 0.5}})
+    run = run_config(config)
+    assert config_of_run(run.save(tmp_path / "run.nc")) == config
+    run.settings["config"] = '{"model": "indrnn", "gamma": 0.5, "activation": "tanh"}'
+    old = run.save(tmp_path / "old.nc")
+    with pytest.raises(BadArgument, match="with the fields activation, gamma; train it again"):
+        config_of_run(old)
