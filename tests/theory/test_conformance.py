@@ -26,7 +26,7 @@ from headcount.theory import (
 )
 from headcount.theory._claim import generator
 from headcount.theory._pytree import arrays_of
-from headcount.theory._recheck import naive_data
+from headcount.theory._slow_sides import slow_data
 from headcount.theory._verdict import ROUNDING
 from headcount.theory.slow import FLOATS
 
@@ -101,7 +101,7 @@ def test_the_slow_twin_agrees_with_the_fast_path(name: str) -> None:
     if not claim.families and claim.experiment is None:
         return  # a claim about runs: its own tests compare its paths
     instance = instance_of(claim)
-    data = naive_data(FLOATS, arrays_of(instance))
+    data = slow_data(FLOATS, arrays_of(instance))
     for variant in claim.variants:
         sides = jax.jit(claim.sides, static_argnums=1)(instance, variant)
         lhs, rhs = claim.naive(FLOATS, data, variant)
@@ -119,7 +119,7 @@ def test_the_slow_twin_agrees_with_the_fast_path(name: str) -> None:
 def test_draws_meet_the_hypotheses(name: str) -> None:
     claim = claims[name]
     instance = instance_of(claim)
-    data = naive_data(FLOATS, arrays_of(instance))
+    data = slow_data(FLOATS, arrays_of(instance))
     for hypothesis in claim.hypotheses:
         check = hypothesis.check(instance)
         assert check.holds, check
