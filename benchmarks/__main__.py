@@ -1,4 +1,8 @@
-"""`python -m benchmarks [names...]`: tables on stderr, one JSON object per benchmark on stdout."""
+"""`python -m benchmarks [--strict] [names...]`: one JSON object per benchmark on stdout.
+
+Tables go to stderr, and at the end one line for each target: met or missed. `--strict` makes a
+missed target an error.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,9 @@ from rich.table import Table
 import benchmarks
 from benchmarks._timing import SINGLE_THREADED
 
+ON_REQUEST = ("power",)
+"""Benchmarks that take hours: run when named."""
+
 
 def names() -> list[str]:
     """The benchmarks of this package."""
@@ -30,8 +37,9 @@ def show(result: dict[str, Any], console: Console) -> None:
     single.add_column("value", justify="right")
     for key, value in _flat(result):
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            console.print(_rows(f"{result['name']}: {key}", value))
-        elif key != "name":
+            if key != "targets":
+                console.print(_rows(f"{result['name']}: {key}", value))
+        elif key not in ("name", "targets"):
             single.add_row(key, _text(value))
     if single.row_count:
         console.print(single)
@@ -60,24 +68,48 @@ def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def main(wanted: list[str]) -> int:
-    """Run the named benchmarks, or all; 2 for an unknown name, 1 when one of them fails."""
+def line(benchmark: str, target: dict[str, Any]) -> str:
+    """One target as a sentence: met or missed, the measured value, the limits."""
+    words = {"at_least": "at least", "at_most": "at most", "aim": "hoped for"}
+    limits = ", ".join(f"{word} {target[key]:g}" for key, word in words.items() if key in target)
+    outcome = "met" if target["met"] else "missed"
+    return f"{outcome:6}  {benchmark}: {target['name']} = {target['value']:.4g} ({limits})"
+
+
+def run(name: str) -> dict[str, Any]:
+    """The result of one benchmark; one that breaks says so and does not hide the others."""
+    try:
+        return importlib.import_module(f"benchmarks.{name}").run()
+    except Exception as error:
+        traceback.print_exc()
+        return {"name": name, "error": repr(error)}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the named benchmarks, or all but the long ones.
+
+    2 for an unknown name, 1 when one breaks or, with --strict, when a target is missed.
+    """
+    strict = "--strict" in arguments
+    wanted = [argument for argument in arguments if argument != "--strict"]
     unknown = sorted(set(wanted) - set(names()))
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; known: {', '.join(names())}", file=sys.stderr)
         return 2
     os.environ.update(SINGLE_THREADED)
     console = Console(stderr=True)
-    failed = False
-    for name in wanted or names():
-        try:
-            result = importlib.import_module(f"benchmarks.{name}").run()
-        except Exception as error:  # One broken benchmark must not hide the others.
-            traceback.print_exc()
-            result, failed = {"name": name, "error": repr(error)}, True
+    results = []
+    for name in wanted or [name for name in names() if name not in ON_REQUEST]:
+        result = run(name)
+        results.append(result)
         show(result, console)
         print(json.dumps(result), flush=True)
-    return int(failed)
+    judged = [(result["name"], one) for result in results for one in result.get("targets", [])]
+    for name, one in judged:
+        print(line(name, one), file=sys.stderr)
+    broken = any("error" in result for result in results)
+    missed = any(not one["met"] for _, one in judged)
+    return int(broken or (strict and missed))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,27 @@ _CALL = (
 )
 
 
+def target(
+    name: str,
+    value: float,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    aim: float | None = None,
+) -> dict[str, Any]:
+    """A measured value beside the limits it must keep; `aim` is what we hope for and not judged.
+
+    Every benchmark returns a list of these under the key "targets".
+    """
+    if at_least is None and at_most is None:
+        raise ValueError(f"target {name!r} has no limit")
+    limits = {"at_least": at_least, "at_most": at_most, "aim": aim}
+    low = at_least is None or value >= at_least
+    high = at_most is None or value <= at_most
+    given = {key: limit for key, limit in limits.items() if limit is not None}
+    return {"name": name, "value": float(value), **given, "met": bool(low and high)}
+
+
 def interleaved(
     functions: Mapping[Any, Callable[[], Any]], *, repeats: int = 7, warm_up: int = 1
 ) -> dict[Any, float]:

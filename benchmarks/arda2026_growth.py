@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks._timing import in_new_process, interleaved, peak_bytes, slope
+from benchmarks._timing import in_new_process, interleaved, peak_bytes, slope, target
 from benchmarks.arda2026_step import step_function
 
 BASE = {"n": 2000, "m": 64, "T": 16}
@@ -58,10 +58,14 @@ def run() -> dict[str, Any]:
     memory = [in_new_process(peak_memory, n=n, T=T, m=m) for n, T, m in shapes]
     small, large = memory[0], memory[1]
     grown = large["train_mb"] - small["train_mb"]
+    added = large["data_float32_mb"] - small["data_float32_mb"]
+    times = [
+        target(f"slope of time in {row['axis']}", row["slope"], at_least=0.85, at_most=1.10)
+        for row in slopes
+    ]
     return {
         "name": "arda2026_growth",
         "slopes": slopes,
         "memory": memory,
-        "memory_growth_over_data": grown / (large["data_float32_mb"] - small["data_float32_mb"]),
-        "targets": {"slope": [0.85, 1.10], "memory_growth_over_data": 1.1},
+        "targets": [*times, target("growth of memory / of data", grown / added, at_most=1.1)],
     }
