@@ -19,10 +19,11 @@ from jaxtyping import Float
 from ..core import Activation, Array, activations, float64
 
 Entries = Float[Array, "..."]
-ORDERS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+ORDERS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 STRIDES = (8, 6, 5, 4, 3, 2, 1)
 _FINEST = 0.05
-_REACH = 260
+_REACH = 13.0
+"""The density times he_k is of order exp(-z^2/4): below 1e-18 here, for every k."""
 
 
 class Pair(NamedTuple):
@@ -130,44 +131,62 @@ def hermite_rule(activation: Activation, radius: float, tolerance: float) -> Her
     The moments are sums over k of rho^k alpha_k beta_k, |rho| <= 1 (Mehler), so by Cauchy-Schwarz
     the terms left out are at most the geometric mean of the two tails E[g^2] - sum_{k<K} alpha_k^2.
     The tails of sigma and its derivatives are measured on a grid of radii, relative to the largest
-    E[g^2]; nodes are thinned as far as the coefficients keep their values. If no series of `ORDERS`
-    suffices, the longest is returned with its error.
+    E[g^2], by Gauss-Legendre panels; the rule itself is trapezoidal (it converges exponentially for
+    functions that are analytic in a strip), with nodes thinned as far as its coefficients agree
+    with those of the panels. Both resolve g(r z), whose features are of size 1/r. If no series of
+    `ORDERS` suffices, the longest is returned with its error.
     """
-    radii = np.linspace(0.0, radius, 9)
-    nodes = _FINEST / max(1.0, radius) * np.arange(-_REACH, _REACH + 1)
-    table = _hermite_table(nodes, ORDERS[-1])
+    scale = max(1.0, radius)
+    steps = np.arange(-round(_REACH * scale / _FINEST), round(_REACH * scale / _FINEST) + 1)
+    nodes, (panels, weights) = _FINEST / scale * steps, _panels(scale)
+    radii = np.linspace(0.0, radius, 9)[:, None]
     with float64():
-        values = np.asarray(_derivatives(activation, jnp.asarray(radii[:, None] * nodes)))
-    exact, squares = values @ table, values**2 @ table[:, 0]
+        values = np.asarray(_derivatives(activation, radii * np.concatenate([nodes, panels])))
+    values, reference = np.split(values, [len(nodes)], axis=-1)
+    exact = reference @ _hermite_table(panels, weights, ORDERS[-1])
+    squares = reference**2 @ weights
     largest = np.max(squares, axis=1)
-    scale = np.where(largest > 0, largest, 1.0)
+    size = np.where(largest > 0, largest, 1.0)
     for order in ORDERS:
-        tail = np.max(np.abs(squares - np.sum(exact[..., :order] ** 2, axis=-1)), axis=1) / scale
+        tail = np.max(np.abs(squares - np.sum(exact[..., :order] ** 2, axis=-1)), axis=1) / size
         truncation = float(max(*tail[:3], math.sqrt(tail[1] * tail[3])))
         if truncation <= tolerance / 2:
             break
-    # The product of the density and he_k is of order exp(-z^2/4).
     near = np.abs(nodes) <= 2 * math.sqrt(-math.log(1e-3 * min(tolerance, 1e-3)))
     for stride in STRIDES:
-        kept = near & (np.arange(-_REACH, _REACH + 1) % stride == 0)
-        thinned = stride * table[kept, :order]
-        slips = np.linalg.norm(values[..., kept] @ thinned - exact[..., :order], axis=-1)
-        slip = 2 * float(np.max(slips / np.sqrt(scale)[:, None]))
+        kept = near & (steps % stride == 0)
+        density = _density(nodes[kept]) * (stride * _FINEST / scale)
+        table = _hermite_table(nodes[kept], density, order)
+        slips = np.linalg.norm(values[..., kept] @ table - exact[..., :order], axis=-1)
+        slip = 2 * float(np.max(slips / np.sqrt(size)[:, None]))
         if slip <= tolerance / 2:
             break
-    return HermiteRule(nodes[kept], thinned, truncation + slip)
+    return HermiteRule(nodes[kept], table, truncation + slip)
 
 
-def _hermite_table(nodes: Float[Array, "nodes"], order: int) -> Float[Array, "nodes order"]:
-    """Trapezoidal weights of N(0, 1) times the orthonormal Hermite polynomials at the nodes.
+def _density(z: Float[Array, "nodes"]) -> Float[Array, "nodes"]:
+    return np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
-    The trapezoidal rule converges exponentially for functions that are analytic in a strip.
-    """
-    rows = [np.ones_like(nodes), nodes]
-    for k in range(1, order - 1):
-        rows.append((nodes * rows[k] - math.sqrt(k) * rows[k - 1]) / math.sqrt(k + 1))
-    density = (nodes[1] - nodes[0]) * np.exp(-nodes * nodes / 2) / math.sqrt(2 * math.pi)
-    return (density * np.stack(rows)).T
+
+def _panels(scale: float) -> tuple[Float[Array, "nodes"], Float[Array, "nodes"]]:
+    """Nodes and weights of N(0, 1): 20 Gauss-Legendre points on panels about 1/scale wide."""
+    points, weights = np.polynomial.legendre.leggauss(20)
+    half = _REACH / math.ceil(_REACH * scale) / 2
+    centres = half * np.arange(1 - round(_REACH / half), round(_REACH / half), 2)
+    nodes = (centres[:, None] + half * points).ravel()
+    return nodes, np.tile(half * weights, len(centres)) * _density(nodes)
+
+
+def _hermite_table(
+    nodes: Float[Array, "nodes"], weights: Float[Array, "nodes"], order: int
+) -> Float[Array, "nodes order"]:
+    """Weights times the orthonormal Hermite polynomials he_0, he_1, ... at the nodes."""
+    table = np.empty((order, len(nodes)))
+    before, now = np.zeros_like(nodes), np.ones_like(nodes)
+    for k in range(order):
+        table[k] = weights * now
+        before, now = now, (nodes * now - math.sqrt(k) * before) / math.sqrt(k + 1)
+    return table.T
 
 
 def series_moments(
