@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from headcount.core import BadArgument
 from headcount.data import ARWindows, assumption_holds, positional_channels
@@ -33,9 +34,29 @@ def test_the_series_follows_its_recursion(L):
         assert abs(correlation) < 5 / math.sqrt(n)
 
 
-def test_the_series_starts_from_standard_normals_after_its_burn_in():
+def test_a_longer_series_only_continues():
     short, long = (ARWindows(L=4).series(k, 2) for k in (10, 500))
     np.testing.assert_array_equal(short, long[:10])
+
+
+@pytest.mark.parametrize(("L", "alpha"), [(300, -0.5), (96, 0.9)])
+def test_the_series_is_stationary_from_its_first_entry(L, alpha):
+    """Variance and lag-L covariance against the Lyapunov equation of the companion matrix."""
+    model = ARWindows(L=L, alpha=alpha)
+    companion = np.eye(L, k=-1)
+    companion[0, -1] = alpha
+    noise = np.zeros((L, L))
+    noise[0, 0] = model.noise_variance
+    exact = scipy.linalg.solve_discrete_lyapunov(companion, noise)[0, 0]
+    seeds = 40_000 // L
+    series = np.stack([model.series(2 * L, seed) for seed in range(seeds)])
+    for part in (series[:, :L], series[:, L:]):
+        # L times seeds independent normal values each; 5 standard errors of their variance.
+        error = exact * math.sqrt(2 / part.size)
+        assert np.mean(part**2) == pytest.approx(exact, abs=5 * error)
+    together = np.mean(series[:, :L] * series[:, L:])
+    spread = exact * math.sqrt((1 + alpha**2) / (seeds * L))
+    assert together == pytest.approx(alpha * exact, abs=5 * spread)
 
 
 def test_positional_channels_by_hand():

@@ -43,7 +43,9 @@ from ._papers import PaperRegistry as PaperRegistry
 from ._papers import papers as papers
 from ._precision import cast as cast
 from ._precision import float64 as float64
+from ._precision import own_precision as own_precision
 from ._precision import precision as precision
+from ._precision import traced as traced
 from ._queries import LAST_TOKEN as LAST_TOKEN
 from ._queries import FixedQuery as FixedQuery
 from ._queries import LastToken as LastToken

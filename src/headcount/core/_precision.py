@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -34,6 +36,37 @@ def cast(tree: Any, dtype: str) -> Any:
 
     with precision(dtype):
         return jax.tree.map(leaf, tree)
+
+
+def traced(*trees: Any) -> bool:
+    """Whether any leaf is a value of a running JAX program, which has no numbers yet."""
+    try:
+        for leaf in jax.tree.leaves(trees):
+            np.asarray(leaf)
+    except jax.errors.TracerArrayConversionError:
+        return True
+    return False
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def own_precision(function: Function) -> Function:
+    """`function`, computed in float64 if any argument is, whatever JAX's global setting is.
+
+    Inside a JAX program, which has a precision already, it is called as it is.
+    """
+
+    @wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        if traced(args, options):
+            return function(*args, **options)
+        leaves = jax.tree.leaves((args, options))
+        wide = any(isinstance(v, float) or getattr(v, "dtype", None) == np.float64 for v in leaves)
+        with precision("float64" if wide else "float32"):
+            return function(*args, **options)
+
+    return called  # type: ignore[return-value]
 
 
 _ALIGNMENT = 64

@@ -11,7 +11,16 @@ import numpy as np
 import optax
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, cast, check_count, check_shape, float64
+from ..core import (
+    Array,
+    BadArgument,
+    cast,
+    check_count,
+    check_shape,
+    float64,
+    own_precision,
+    traced,
+)
 from ..core._tree import blocks
 from ..models import over_heads
 from ._generic import kept_blocks
@@ -21,6 +30,7 @@ from ._source import check_inputs, check_params
 Record = dict[str, Any]
 
 
+@own_precision
 def kernel_distance(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Array, ""]:
     """1 - <K, K0> / (|K| |K0|) with Frobenius inner products [wu2023, Fig. 2 (c)].
 
@@ -32,11 +42,13 @@ def kernel_distance(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Ar
     return jnp.sum(difference**2) / 2
 
 
+@own_precision
 def relative_change(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Array, ""]:
     """|K - K0| / |K0| in the Frobenius norm."""
     return jnp.linalg.norm(K - K0) / jnp.linalg.norm(K0)
 
 
+@own_precision
 def weight_movement(params0: Any, params: Any, *, model: Any = None) -> Record:
     """|theta_b - theta0_b| of every block and in all, each also divided by |theta0_b|.
 
@@ -85,7 +97,7 @@ def drift_from(
 ) -> Callable[[Any], Record]:
     """`drift` as a function of params alone: the kernel at params0 is computed once."""
     check_count("eigenvalues", eigenvalues, least=0)
-    if _traced(params0, x):
+    if traced(params0, x):
         start = _state(model, params0, x, tuple(frozen))
         return lambda params: _measure(model, params0, start, params, x, frozen, eigenvalues)
     kept_blocks(params0, frozen)
@@ -101,7 +113,7 @@ def drift_from(
         measure = jax.jit(lambda p: _measure(model, base, origin, p, samples, frozen, eigenvalues))
 
     def record(params: Any) -> Record:
-        if _traced(params):
+        if traced(params):
             return _measure(model, params0, origin, params, x, frozen, eigenvalues)
         check_params(model, params)
         with float64():
@@ -146,13 +158,3 @@ def _measure(
             record[f"eigenvalue/{k}"] = spectrum[-k]
             record[f"eigenvalue/-{k}"] = spectrum[k - 1]
     return {**record, **weight_movement(params0, params, model=model)}
-
-
-def _traced(*trees: Any) -> bool:
-    """Whether any leaf is a value of a running JAX program, which has no numbers yet."""
-    try:
-        for leaf in jax.tree.leaves(trees):
-            np.asarray(leaf)
-    except jax.errors.TracerArrayConversionError:
-        return True
-    return False

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument
+from ..core import Array, BadArgument, own_precision
 from ..core import _tree as tree
 from ..models import over_heads
 from ._features import Factors
@@ -104,6 +104,7 @@ def push_forward_outputs(
     return out
 
 
+@own_precision
 def ntk_vector_product(
     model: Any,
     params: Any,

@@ -25,6 +25,7 @@ from ..core import (
     check_shape,
     float64,
     normal,
+    own_precision,
     stream,
     total,
 )
@@ -36,6 +37,7 @@ Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 Scalar = Callable[[Any], Float[Array, ""]]
 
 
+@own_precision
 def hessian_vector_product(function: Scalar, params: Any, vector: Any) -> Any:
     """Hess function(params) vector, forward over reverse: about the cost of two gradients.
 
@@ -192,6 +194,7 @@ def _extreme(
     )
 
 
+@own_precision
 def head_hessian(head: Callable[..., Float[Array, ""]], theta: Any, *args: Any) -> Array:
     """The dense Hessian of head(*theta, *args) in theta, a tuple of arrays, flattened in order.
 

@@ -23,6 +23,7 @@ from ..core import (
     check_positive,
     check_samples,
     float64,
+    own_precision,
     total,
 )
 from ..models import over_heads
@@ -41,6 +42,7 @@ class Linearised:
     model: Any
     params0: Any
 
+    @own_precision
     def __call__(self, params: Any, x: Float[Array, "T d"]) -> Float[Array, "*out"]:
         """f_lin(params, x), one forward-mode derivative at params0."""
         # params fixes the precision: params0 may still be the stored float64 arrays.

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from ..core import Array, check_choice, check_count
+from ..core import Array, check_choice, check_count, own_precision
 from ._features import Factors, contract_traced, structured_features
 from ._generic import kept_blocks
 from ._plan import MemoryPlan, available_memory, require_fit
@@ -240,6 +240,7 @@ def computed_tiles(problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, wanted:
         yield rows, columns, kernel_tile(left, right, rows, columns, current[1])
 
 
+@own_precision
 def traced_ntk(
     model: Any,
     params: Any,

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, Registry
+from ..core import Array, Registry, own_precision
 
 
 @runtime_checkable
@@ -31,6 +31,7 @@ models: Registry[Callable[..., Model]] = Registry("model")
 """The models by the name that the command line uses."""
 
 
+@own_precision
 def over_heads(model: Any, tree: Any, *, power: int = 1, axis: int = 0) -> Any:
     """`tree` times k^(power/2) along its axis of groups, k = `model.multiplicities`, if it has any.
 
@@ -50,6 +51,7 @@ def over_heads(model: Any, tree: Any, *, power: int = 1, axis: int = 0) -> Any:
     return jax.tree.map(leaf, tree)
 
 
+@own_precision
 def outputs(model: Model, params: Any, x: Float[Array, "n T d"]) -> Float[Array, "n"]:
     """f(params, x_j) for every sample of a batch, all at once."""
     return jax.vmap(model, in_axes=(None, 0))(params, x)

@@ -13,7 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, attention_head, check_choice, check_count, self_attention
+from ..core import (
+    Array,
+    BadArgument,
+    attention_head,
+    check_choice,
+    check_count,
+    own_precision,
+    self_attention,
+)
 from ._base import models
 
 READOUTS = ("full", "pooling", "last")
@@ -150,6 +158,7 @@ class HeadGroups:
         return self.representative.shapes()
 
 
+@own_precision
 def _repeated(params: MultiHeadParams, counts: tuple[int, ...]) -> MultiHeadParams:
     index = np.repeat(np.arange(len(counts)), counts)
     return MultiHeadParams(*(leaf[index] for leaf in params))

@@ -2,12 +2,14 @@
 
 Per chunk of b samples, with r_j = dL/df_j:
 
-    G = W q (b,d,m),  z = X G,  v = X U (b,T,m),  alpha = softmax_T(z),  s = sum_t alpha v,
-    h = sigma(s),  f = c.h/sqrt(m),  g = r c sigma'(s)/sqrt(m),
+    G = W q (b,d,m),  z = X G,  v = (X - X_1) U (b,T,m),  alpha = softmax_T(z),
+    a = sum_t alpha v,  s = X_1 U + a,  h = sigma(s),  f = c.h/sqrt(m),  g = r c sigma'(s)/sqrt(m),
     grad_c = sum_j r h/sqrt(m),  grad_U = sum_j X^T (alpha g),
-    grad_W = sum_j (X^T [alpha g (v - s)]) q^T                               [arda2026, Lemma 1].
+    grad_W = sum_j ((X - X_1)^T [alpha g (v - a)]) q^T                       [arda2026, Lemma 1].
 
-Nothing of size (n, m, d) is ever built; memory beyond the data is that of one chunk.
+Values are taken from the first token on (X - X_1), so that where all tokens agree the gradient of
+W is zero exactly: Adam would make steps of full length from its rounding errors. Nothing of size
+(n, m, d) is ever built; memory beyond the data is that of one chunk.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ def arda2026_path(model: PooledAttention, loss: Loss, chunk: int) -> GradientPat
 
         def one_chunk(samples: Samples) -> Float[Array, "b"]:
             q = jax.vmap(model.query)(samples.x)
-            _, _, _, s = _attend(samples.x, q, Ut, Wt, shifted=True)
+            s = _attend(samples.x, q, Ut, Wt, shifted=True).s
             return model.activation(s) @ c / math.sqrt(model.m)
 
         return map_over_chunks(one_chunk, data.chunks)
@@ -107,6 +109,17 @@ def _logits_are_small(params: PooledAttentionParams, data: PooledData) -> Array:
     return largest * data.logit_factor < _LARGEST_UNSHIFTED_LOGIT
 
 
+class _Attended(NamedTuple):
+    """Unnormalised weights, their sum, X - X_1, the values v, their mean a, s = X_1 U + a."""
+
+    e: Float[Array, "b T m"]
+    total: Float[Array, "b m"]
+    from_first: Float[Array, "b T d"]
+    v: Float[Array, "b T m"]
+    a: Float[Array, "b m"]
+    s: Float[Array, "b m"]
+
+
 def _attend(
     x: Float[Array, "b T d"],
     q: Float[Array, "b d"],
@@ -114,18 +127,19 @@ def _attend(
     Wt: Float[Array, "d d m"],
     *,
     shifted: bool,
-) -> tuple[Array, Array, Array, Array]:
-    """Unnormalised weights e, their sum, the values v = X U and s = sum_t alpha_t v_t."""
+) -> _Attended:
     b, T, d = x.shape
     m = Ut.shape[-1]
     G = (q @ Wt.reshape(d, d * m)).reshape(b, d, m)
     z = jnp.einsum("btd,bdm->btm", x, G)
-    v = (x.reshape(b * T, d) @ Ut).reshape(b, T, m)
+    from_first = x - x[:, :1]
+    v = (from_first.reshape(b * T, d) @ Ut).reshape(b, T, m)
     if shifted:
         z = z - jnp.max(z, axis=1, keepdims=True)
     e = jnp.exp(z)
     total = jnp.sum(e, axis=1)
-    return e, total, v, jnp.sum(e * v, axis=1) / total
+    a = jnp.sum(e * v, axis=1) / total
+    return _Attended(e, total, from_first, v, a, x[:, 0] @ Ut + a)
 
 
 def _chunk_gradient(
@@ -142,15 +156,15 @@ def _chunk_gradient(
     b, T, d = x.shape
     m = model.m
     q = jax.vmap(model.query)(x)
-    e, total, v, s = _attend(x, q, Ut, Wt, shifted=shifted)
+    e, total, from_first, v, a, s = _attend(x, q, Ut, Wt, shifted=shifted)
     h = model.activation(s)
     f = h @ c / math.sqrt(m)
     r = weight * loss.slope(f, y) / math.sqrt(m)
     weighted = e * (r[:, None] * c * model.activation.derivative(s) / total)[:, None, :]
     grad_U = x.reshape(b * T, d).T @ weighted.reshape(b * T, m)
     # The barrier keeps XLA from folding the transpose into a dot that runs at half the speed.
-    xt = jax.lax.optimization_barrier(jnp.swapaxes(x, 1, 2))
-    left = jnp.einsum("bdt,btm->bdm", xt, weighted * (v - s[:, None, :]))
+    xt = jax.lax.optimization_barrier(jnp.swapaxes(from_first, 1, 2))
+    left = jnp.einsum("bdt,btm->bdm", xt, weighted * (v - a[:, None, :]))
     grad_W = (q.T @ left.reshape(b, d * m)).reshape(d, d, m)
     return jnp.sum(weight * loss.pointwise(f, y)), (r @ h, grad_U, grad_W)
 

@@ -65,12 +65,13 @@ def _gradient(
     """sum_j slope_j grad Phi(X_j; theta_g) for every group g [deora2024, Lemma 1].
 
     grad_U Phi = softmax(X W X^T) X; grad_W Phi = sum_t x_t u_t^T X^T D_t X, where D_t X is
-    written with centred values, so that it vanishes without cancellation when tokens agree.
+    written with tokens and values from the first on, so that it is zero when tokens agree.
     """
     grad_U = jnp.einsum("b,bhqd->hqd", slope, seen.attended)
-    token_values = jnp.einsum("hqd,btd->bhqt", _readout_rows(model, params), x)
-    spread = seen.weights * (token_values - seen.values[..., None])
-    right = jnp.einsum("bhqt,bte->bhqe", spread, x)
+    from_first = x - x[:, :1]
+    values = jnp.einsum("hqd,btd->bhqt", _readout_rows(model, params), from_first)
+    centre = jnp.sum(seen.weights * values, axis=-1, keepdims=True)
+    right = jnp.einsum("bhqt,bte->bhqe", seen.weights * (values - centre), from_first)
     grad_W = jnp.einsum("bqd,bhqe->hde", slope[:, None, None] * seen.queries, right)
     return MultiHeadParams(grad_U if model.readout == "full" else jnp.sum(grad_U, axis=1), grad_W)
 

@@ -94,10 +94,11 @@ def _backward(
     b, T, d = x.shape
     r = jnp.repeat(_scale(model, T) * slope, T)[:, None]
     grad_phi = (r * seen.pulled).reshape(b, T, d)
-    grad_attention = jnp.einsum("bid,bjd->bij", grad_phi, x)
+    from_first = x - x[:, :1]  # exactly zero, and so are the logits' gradients, if tokens agree
+    grad_attention = jnp.einsum("bid,bjd->bij", grad_phi, from_first)
     centre = jnp.sum(seen.attention * grad_attention, axis=-1, keepdims=True)
     grad_logits = seen.attention * (grad_attention - centre)
-    keys = _tokens(jnp.einsum("bij,bjd->bid", grad_logits, x))
+    keys = _tokens(jnp.einsum("bij,bjd->bid", grad_logits, from_first))
     skip = jnp.zeros((d,), x.dtype)
     if model.residual:
         skip = jnp.sum(r * _tokens(x) * seen.mask[:, :d], axis=0)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from ..core import Array, BadArgument, check_positive
+from ..core import Array, BadArgument, check_positive, own_precision
 from ..core._tree import blocks, with_blocks
 
 
@@ -63,6 +63,7 @@ class HeadBalls:
                 fix=f"give one for each of {sorted(have)}",
             )
 
+    @own_precision
     def __call__(self, params: Any, start: Any, model: Any = None) -> Any:
         """x0 + (x - x0) min(1, r/|x - x0|), per head and per block; inside, x itself."""
         origin, moved = blocks(start), blocks(params)
