@@ -126,18 +126,18 @@ def test_a_damaged_result_is_set_aside_and_recomputed(
 def test_a_full_disk_corrupts_nothing(
     tmp_path: Path, plan: lab.Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, count = _files._write_bytes, 0
+    write, count = Path.write_bytes, 0
 
-    def full_after_five(path: Path, data: bytes, *, sync: bool) -> None:
+    def full_after_five(path: Path, data: bytes) -> int:
         nonlocal count
         if "trials" in path.parts:
             count += 1
             if count > 5:
-                write(path, data[: len(data) // 2], sync=sync)
+                write(path, data[: len(data) // 2])
                 raise OSError(errno.ENOSPC, "No space left on device")
-        write(path, data, sync=sync)
+        return write(path, data)
 
-    monkeypatch.setattr(_files, "_write_bytes", full_after_five)
+    monkeypatch.setattr(Path, "write_bytes", full_after_five)
     with pytest.raises(lab.StorageError, match=r"No space left on device; .*intact.* run the same"):
         lab.run_plan(plan, tmp_path / "out", workers=0)
     monkeypatch.undo()
