@@ -12,13 +12,15 @@ COMPILE_FAST := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_le
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
 
-.PHONY: help setup demo test check bench format clean
+.PHONY: help setup demo test check bench power mutants format clean
 
 help:
 	@echo "make setup   create $(VENV) with pinned versions"
 	@echo "make demo    reproduce a figure of arda2026 at quick scale"
 	@echo "make test    lint, types, layers, tests"
-	@echo "make bench   run the benchmarks, one JSON object each"
+	@echo "make bench   run the benchmarks, one JSON object each (BENCH=--strict: missed targets fail)"
+	@echo "make power   what the falsifier finds from a cold start: docs/power.md, hours"
+	@echo "make mutants how many planted bugs the tests catch, hours"
 	@echo "make format  format the source"
 
 setup: $(STAMP)
@@ -44,7 +46,13 @@ test: check
 	XLA_FLAGS="$(COMPILE_FAST)" $(PYTEST) --ignore=tests/training
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
+
+power: $(STAMP)
+	$(BIN)/python -m benchmarks.power $(CLAIMS)
+
+mutants: $(STAMP)
+	$(BIN)/python -m tools.mutants $(MUTANTS)
 
 format: $(STAMP)
 	$(BIN)/ruff format .
