@@ -44,7 +44,8 @@ class Experiment:
     A case is a dictionary of numbers and names. `draw(case, rng, count)` is `count` random
     instances along a leading axis; `sides` gives lhs and rhs of one of them;
     `exceeds_naively(case, variant, seed, repetitions)` counts exceedances by an independent
-    NumPy path with its own random numbers; `delta(case)` is the probability that is allowed.
+    NumPy path with its own random numbers; `delta(case)` is the probability that is allowed;
+    `case_problem(case)` says why a case makes no sense, None if it does.
     """
 
     cases: tuple[Mapping[str, Any], ...]
@@ -52,6 +53,7 @@ class Experiment:
     sides: Callable[[Any, str], Any]
     delta: Callable[[Mapping[str, Any]], float]
     exceeds_naively: Callable[[Mapping[str, Any], str, int, int], int]
+    case_problem: Callable[[Mapping[str, Any]], str | None] = lambda case: None
 
 
 class Frequency(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,20 @@ class Arithmetic:
     atan: Callable[[Number], Number]
     erf: Callable[[Number], Number]
     erfc: Callable[[Number], Number]
+    largest: Callable[[Iterable[Number]], Number]
+    smallest: Callable[[Iterable[Number]], Number]
+    root: Callable[[Number], Number]
+    """The square root of what cannot be negative: a ball is cut at zero first."""
+    whole: Callable[[Number], int]
+    """The integer that a number is."""
+    roughly: Callable[[Number], float]
+    """A float near the number, to choose where to look; never part of a result."""
     pi: Number
     e: Number
+
+    def positive_part(self, x: Number) -> Number:
+        """max(x, 0)."""
+        return self.largest([x, self.number(0)])
 
     def total(self, values: Sequence[Number]) -> Number:
         """The sum, starting from this kind's zero."""
@@ -57,9 +69,20 @@ FLOATS = Arithmetic(
     atan=math.atan,
     erf=math.erf,
     erfc=math.erfc,
+    largest=max,
+    smallest=min,
+    root=lambda x: math.sqrt(max(x, 0.0)),
+    whole=lambda x: _whole(x, float),
+    roughly=float,
     pi=math.pi,
     e=math.e,
 )
+
+
+def _whole(x: Number, kind: Callable[[Any], Number]) -> int:
+    if kind(round(x)) != x:
+        raise ValueError(f"{x} is not a whole number")
+    return round(x)
 
 
 def precise(digits: int = 50) -> Arithmetic:
@@ -77,6 +100,11 @@ def precise(digits: int = 50) -> Arithmetic:
         atan=context.atan,
         erf=context.erf,
         erfc=context.erfc,
+        largest=max,
+        smallest=min,
+        root=lambda x: context.sqrt(max(x, context.zero)),
+        whole=lambda x: _whole(x, context.mpf),
+        roughly=float,
         pi=+context.pi,
         e=+context.e,
     )
@@ -165,6 +193,12 @@ def _table(num: Arithmetic) -> dict[str, NaiveActivation]:
             half_sech2,
             lambda x: -num.tanh(x / two) * half_sech2(x),
             (one, one / 2, 1 / (3 * root3)),
+        ),
+        "logistic": NaiveActivation(
+            lambda x: (one + num.tanh(x / two)) / two,
+            lambda x: half_sech2(x) / two,
+            lambda x: -num.tanh(x / two) * half_sech2(x) / two,
+            (one, one / 4, 1 / (6 * root3)),
         ),
         "sin": NaiveActivation(num.sin, num.cos, lambda x: -num.sin(x), (one, one, one)),
         "erf": NaiveActivation(

@@ -11,18 +11,21 @@ from ...theory.slow import Arithmetic, flat, norm
 from .instances import safe_norm
 from .naive import Data
 
+DELTA = 0.05
+"""The delta of E_app on instances; settings carry their own."""
+
 
 def _tokens_naively(num: Arithmetic, data: Data) -> Any:
     X = data["X"]
     batched = isinstance(X[0][0], (list, tuple))
     rows = [row for sample in X for row in sample] if batched else X
-    return max(norm(num, row) for row in rows)
+    return num.largest(norm(num, row) for row in rows)
 
 
 def _query_naively(num: Arithmetic, data: Data) -> Any:
     q = data["q"]
     batched = isinstance(q[0], (list, tuple))
-    return max(norm(num, row) for row in (q if batched else [q]))
+    return num.largest(norm(num, row) for row in (q if batched else [q]))
 
 
 def _pairing_defect(instance: Any) -> Any:
@@ -48,7 +51,7 @@ def _pairing_naively(num: Arithmetic, data: Data) -> Any:
         gaps.append(abs(c0[i] + c0[i + m // 2]))
         gaps.extend(abs(x - y) for x, y in zip(U0[i], U0[i + m // 2], strict=True))
         gaps.extend(abs(x - y) for x, y in zip(flat(W0[i]), flat(W0[i + m // 2]), strict=True))
-    return max(gaps)
+    return num.largest(gaps)
 
 
 def _displacement(c: Any, U: Any, W: Any) -> Any:
@@ -62,7 +65,16 @@ def _displacement_naively(num: Arithmetic, c: Any, U: Any, W: Any) -> Any:
     sizes = [abs(entry) for entry in c]
     sizes += [norm(num, row) for row in U]
     sizes += [norm(num, flat(matrix)) for matrix in W]
-    return max(sizes)
+    return num.largest(sizes)
+
+
+def in_cube(name: str, field: str) -> Hypothesis:
+    """Every entry of the field lies in [-1, 1]."""
+    return Hypothesis(
+        name,
+        lambda i: jnp.max(jnp.abs(getattr(i, field))),
+        lambda num, data: num.largest(abs(entry) for entry in data[field]),
+    )
 
 
 TOKENS = Hypothesis("tokens in the unit ball", lambda i: jnp.max(safe_norm(i.X)), _tokens_naively)
@@ -80,11 +92,7 @@ TRANSPORT = Hypothesis(
     lambda i: _displacement(i.vc, i.vu, i.vw),
     lambda num, data: _displacement_naively(num, data["vc"], data["vu"], data["vw"]),
 )
-LABELS = Hypothesis(
-    "labels of a target in F_nu",
-    lambda i: jnp.max(jnp.abs(i.labels)),
-    lambda num, data: max(abs(label) for label in data["labels"]),
-)
+LABELS = in_cube("labels of a target in F_nu", "labels")
 DIRECTION = Hypothesis(
     "direction v in the unit ball",
     lambda i: safe_norm(i.v, axis=(-2, -1)),
