@@ -259,6 +259,12 @@ def _table(num: Arithmetic) -> dict[str, NaiveActivation]:
         "tanh": NaiveActivation(
             num.tanh, sech2, lambda x: -two * num.tanh(x) * sech2(x), (one, one, 4 / (3 * root3))
         ),
+        "logistic": NaiveActivation(
+            lambda x: (one + num.tanh(x / two)) / two,
+            lambda x: half_sech2(x) / two,
+            lambda x: -num.tanh(x / two) * half_sech2(x) / two,
+            (one, one / 4, 1 / (6 * root3)),
+        ),
         "centred-logistic": NaiveActivation(
             lambda x: num.tanh(x / two),
             half_sech2,

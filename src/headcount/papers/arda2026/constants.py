@@ -7,11 +7,10 @@ proved in docs/theory.md and survive the falsifier. B_U is a priori (Remark 7) o
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from scipy import stats
 
 from ...core import Activation, check_choice
@@ -25,9 +24,13 @@ def _largest(a: Number, b: Number) -> Number:
     return max(a, b) if isinstance(b, float) else jnp.maximum(a, b)
 
 
-def event_radius(d: int, m: int, delta_prime: float) -> float:
+def _log(x: Number) -> Number:
+    return math.log(x) if isinstance(x, (int, float)) else jnp.log(x)
+
+
+def event_radius(d: Number, m: Number, delta_prime: Number) -> Number:
     """sqrt(d) + sqrt(2 ln(m / (2 delta'))), the radius of the event E_U [arda2026, Def. 1]."""
-    return math.sqrt(d) + math.sqrt(2 * math.log(m / (2 * delta_prime)))
+    return d**0.5 + (2 * _log(m / (2 * delta_prime))) ** 0.5
 
 
 def event_radius_exact(d: int, m: int, delta_prime: float) -> float:
@@ -64,15 +67,15 @@ def length(radii: Any) -> Number:
     return (radii[0] ** 2 + radii[1] ** 2 + radii[2] ** 2) ** 0.5
 
 
-def linearisation(L1: Number, L2: Number, rho: Any, m: int, tier: str) -> Number:
+def linearisation(L1: Number, L2: Number, rho: Any, m: Number, tier: str) -> Number:
     """B_lin = (L1 rho_c k + L2 k^2) / sqrt(m) [arda2026, Lemma 3]; sharp: L2/2, as proved."""
     k = drift_radius(rho)
     curvature = L2 / 2 if tier == "sharp" else L2
-    return (L1 * rho[0] * k + curvature * k**2) / math.sqrt(m)
+    return (L1 * rho[0] * k + curvature * k**2) / m**0.5
 
 
 def approximation(
-    sigma: Activation, nu: Any, n: int, m: int, delta: float, variant: str = "corrected"
+    sigma: Activation, nu: Any, n: Number, m: Number, delta: Number, variant: str = "corrected"
 ) -> Number:
     """B_app = 2 (s0 nu_c + s1 nu_u + s nu_w) sqrt(2 ln(2n/delta) / m) [arda2026, Lemma 5].
 
@@ -80,17 +83,29 @@ def approximation(
     "sharp": 2 (s0 nu_c + s1 nu_u + sqrt(2) s1 nu_w) sqrt(ln(2n/delta) / m).
     """
     bounded = sigma.sigma0 * nu[0] + sigma.sigma1 * nu[1]
-    logarithm = math.log(2 * n / delta)
+    logarithm = _log(2 * n / delta)
     if variant == "sharp":
-        return 2 * (bounded + math.sqrt(2) * sigma.sigma1 * nu[2]) * math.sqrt(logarithm / m)
+        return 2 * (bounded + math.sqrt(2) * sigma.sigma1 * nu[2]) * (logarithm / m) ** 0.5
     s = sigma.sigma2 if variant == "printed" else sigma.sigma1
-    return 2 * (bounded + s * nu[2]) * math.sqrt(2 * logarithm / m)
+    return 2 * (bounded + s * nu[2]) * (2 * logarithm / m) ** 0.5
 
 
-def change_of_features(L1: Number, L2: Number, rho: Any, nu: Any, m: int) -> Number:
+def feature_change(
+    L1: Number, L2: Number, rho: Any, m: Number, tier: str
+) -> tuple[Number, Number, Number]:
+    """Change of one head's gradient: c-block, theta-block, both [arda2026, Eqs. (36), (35), (37)].
+
+    Both: the sum as printed; sharp: the root of the sum of squares.
+    """
+    k = drift_radius(rho)
+    on_c, on_theta = L1 * k / m, (L2 * k + rho[0] * L1) / m
+    both = (on_c**2 + on_theta**2) ** 0.5 if tier == "sharp" else on_c + on_theta
+    return on_c, on_theta, both
+
+
+def change_of_features(L1: Number, L2: Number, rho: Any, nu: Any, m: Number) -> Number:
     """B_CoF = ((L1 + L2) k + rho_c L1) (|nu| + |rho|) / sqrt(m) [arda2026, Eq. (38)]."""
-    per_head = (L1 + L2) * drift_radius(rho) + rho[0] * L1
-    return per_head * (length(nu) + length(rho)) / math.sqrt(m)
+    return feature_change(L1, L2, rho, m, "printed")[2] * (length(nu) + length(rho)) * m**0.5
 
 
 def output_envelope(sigma: Activation, L1: Number, rho: Any) -> Number:
@@ -98,15 +113,20 @@ def output_envelope(sigma: Activation, L1: Number, rho: Any) -> Number:
     return L1 * drift_radius(rho) + sigma.sigma0 * rho[0]
 
 
-def label_envelope(sigma: Activation, nu: Any, d: int, tier: str) -> Number:
+def output_trivially(sigma: Activation, rho: Any, m: Number) -> Number:
+    """s0 (sqrt(m) + rho_c) >= |f|, from |h| <= s0 alone."""
+    return sigma.sigma0 * (m**0.5 + rho[0])
+
+
+def label_envelope(sigma: Activation, nu: Any, d: Number, tier: str) -> Number:
     """y_max = s0 nu_c + s1 nu_u + s1 sqrt(d) nu_w [arda2026, Lemma 6]; sharp: no sqrt(d)."""
-    w = nu[2] if tier == "sharp" else math.sqrt(d) * nu[2]
+    w = nu[2] if tier == "sharp" else d**0.5 * nu[2]
     return sigma.sigma0 * nu[0] + sigma.sigma1 * (nu[1] + w)
 
 
-def gradient_envelope(sigma: Activation, L1: Number, rho: Any, m: int, tier: str) -> Number:
+def gradient_envelope(sigma: Activation, L1: Number, rho: Any, m: Number, tier: str) -> Number:
     """A = s0 + (1 + rho_c/sqrt m) L1 [arda2026, Eq. (41)]; sharp: root of the sum of squares."""
-    theta = (1 + rho[0] / math.sqrt(m)) * L1
+    theta = (1 + rho[0] / m**0.5) * L1
     return (sigma.sigma0**2 + theta**2) ** 0.5 if tier == "sharp" else sigma.sigma0 + theta
 
 
@@ -117,56 +137,57 @@ def loss_gradient(f_max: Number, y_max: Number, A: Number) -> Number:
 
 @dataclass(frozen=True)
 class Constants:
-    """Every constant of arda2026 for one setting and tier."""
+    """Every constant of arda2026 for one setting and tier.
 
-    B_U: float
-    L1: float
-    L2: float
-    B_lin: float
-    B_app: float
-    B_CoF: float
-    f_max: float
-    y_max: float
-    A: float
-    B_grad: float
-    k: float
-    rho_norm: float
-    nu_norm: float
-
-    def to_dict(self) -> dict[str, float]:
-        """Name to value."""
-        return asdict(self)
-
-
-def value_bound(setting: Setting, tier: str = "printed") -> float:
-    """B_U [arda2026, Remark 7]: realised if the setting has one, else a priori."""
-    if setting.B_U is not None:
-        return setting.B_U
-    radius = event_radius_exact if tier == "sharp" else event_radius
-    within = radius(setting.d, setting.m, setting.delta_prime)
-    return within + setting.rho[1] / math.sqrt(setting.m)
-
-
-def constants(setting: Setting, tier: str = "printed", *, B_U: float | None = None) -> Constants:
-    """All constants of ledger section 1.7 for a setting.
-
-    B_app of the printed tier is the appendix form with s1 nu_w, the one that is proved. The sharp
-    tier keeps the printed B_U unless the setting or the call gives one, so that tiers compare.
+    `distance` is that of Eq. (32); `change_c`, `change_theta`, `change`: see `feature_change`.
     """
-    check_choice("tier", tier, TIERS)
-    sigma, rho, nu, m = setting.sigma, setting.rho, setting.nu, setting.m
-    B = float(np.float64(value_bound(setting) if B_U is None else B_U))
-    L1, L2 = lipschitz(sigma, B, tier), smoothness(sigma, B, tier)
-    variant = "sharp" if tier == "sharp" else "corrected"
-    f_max = output_envelope(sigma, L1, rho)
-    y_max = label_envelope(sigma, nu, setting.d, tier)
+
+    B_U: Number
+    L1: Number
+    L2: Number
+    B_lin: Number
+    B_app: Number
+    B_CoF: Number
+    f_max: Number
+    y_max: Number
+    A: Number
+    B_grad: Number
+    k: Number
+    rho_norm: Number
+    nu_norm: Number
+    distance: Number
+    change_c: Number
+    change_theta: Number
+    change: Number
+
+    def to_dict(self) -> dict[str, Number]:
+        """Name to value."""
+        return dict(vars(self))
+
+
+def constants_at(
+    sigma: Activation,
+    B_U: Number,
+    rho: Any,
+    nu: Any,
+    *,
+    d: Number,
+    m: Number,
+    n: Number,
+    delta: Number,
+    tier: str,
+) -> Constants:
+    """All constants of ledger section 1.7; B_app is the form that is proved, with s1 nu_w."""
+    L1, L2 = lipschitz(sigma, B_U, tier), smoothness(sigma, B_U, tier)
+    f_max, y_max = output_envelope(sigma, L1, rho), label_envelope(sigma, nu, d, tier)
     A = gradient_envelope(sigma, L1, rho, m, tier)
+    change_c, change_theta, change = feature_change(L1, L2, rho, m, tier)
     return Constants(
-        B_U=B,
+        B_U=B_U,
         L1=L1,
         L2=L2,
         B_lin=linearisation(L1, L2, rho, m, tier),
-        B_app=approximation(sigma, nu, setting.n, m, setting.delta, variant),
+        B_app=approximation(sigma, nu, n, m, delta, "sharp" if tier == "sharp" else "corrected"),
         B_CoF=change_of_features(L1, L2, rho, nu, m),
         f_max=f_max,
         y_max=y_max,
@@ -175,4 +196,35 @@ def constants(setting: Setting, tier: str = "printed", *, B_U: float | None = No
         k=drift_radius(rho),
         rho_norm=length(rho),
         nu_norm=length(nu),
+        distance=(length(nu) + length(rho)) / m**0.5,
+        change_c=change_c,
+        change_theta=change_theta,
+        change=change,
     )
+
+
+def value_bound(setting: Setting, tier: str = "printed") -> float:
+    """B_U [arda2026, Remark 7]: realised if the setting has one, else a priori."""
+    if setting.B_U is not None:
+        return setting.B_U
+    radius = event_radius_exact if tier == "sharp" else event_radius
+    within = radius(setting.d, setting.m, setting.delta_prime)
+    return float(within + setting.rho[1] / math.sqrt(setting.m))
+
+
+def constants(setting: Setting, tier: str = "printed", *, B_U: float | None = None) -> Constants:
+    """All constants for a setting.
+
+    The sharp tier keeps the printed B_U unless the setting or the call gives one, so that tiers
+    compare.
+    """
+    check_choice("tier", tier, TIERS)
+    sizes: dict[str, Any] = {
+        "d": setting.d,
+        "m": setting.m,
+        "n": setting.n,
+        "delta": setting.delta,
+        "tier": tier,
+    }
+    B = float(value_bound(setting) if B_U is None else B_U)
+    return constants_at(setting.sigma, B, setting.rho, setting.nu, **sizes)

@@ -42,14 +42,17 @@ add_errata(
         "Proof of Lemma 5, tail after Eq. (23)",
         "2 exp(-N t^2/K^2) with K the psi_2 norm.",
         "With this scale the tail is not a theorem: the mean of fair signs exceeds it. Centring "
-        "costs a further constant. The lemma's final bound is true all the same, see E6.",
+        "costs a further constant, at most 2: the psi_2 norm of Z - EZ can exceed that of Z. The "
+        "lemma's final bound is true all the same, see E6.",
         "Hoeffding's inequality, and the proof of E6.",
     ),
     (
         "E6",
         "Proof of Lemma 5, (iii)",
         "sigma'(U.a) M v_w q is treated as independent of U, with norm at most nu_w.",
-        "The vector depends on U, and its norm bound is sigma_1 nu_w. A repaired argument: "
+        "The vector depends on U, and its norm bound is sigma_1 nu_w. A vector of norm 1 that "
+        "depends on U can give <U, w> = |U|, whose psi_2 norm grows with d; here tr M <= 1 saves "
+        "the bound. A repaired argument: "
         "|<phi_w, v_w>| <= sigma_1 nu_w |MU| with |MU|^2 = sum_i l_i^2 U_i^2 and sum_i l_i <= 1; "
         "comparing with an independent copy gives the variance proxy 2 (sigma_1 nu_w)^2.",
         "The appendix's bound, which this proves, and a smaller one (variant `sharp`).",
@@ -104,8 +107,8 @@ add_errata(
         "E13",
         "Section 5.4, inner product",
         "<f~(.; v), f~(.; v')> = E<v, v'>.",
-        "Different v can give the same function, so this is defined up to {v : f~ = 0}; the RKHS "
-        "norm is the infimum over v.",
+        "Different v can give the same function, so this is defined up to {v : f~ = 0}, which is "
+        "not {0}: v_c = 1 gives f~ = 0 for every odd sigma. The RKHS norm is the infimum over v.",
         "E|v|^2 as an upper bound of the squared norm, which is all the proofs use.",
     ),
     (
@@ -160,7 +163,8 @@ add_errata(
     (
         "E20",
         "Sections 6.1 and B.1",
-        "The label formula has an unmatched bracket; the Jacobian metric is a mean over samples.",
+        "The label formula has an unmatched bracket; the Jacobian metric, printed with its norm "
+        "and its maximum over s < tau, is that of a mean over samples.",
         "The bracket has no effect. The norm is taken after the mean over samples, so gradients "
         "of different samples may cancel.",
         "The norm of the mean, with the mean and the largest of the norms beside it.",
@@ -172,5 +176,13 @@ add_errata(
         "The constants are those of another paper and are not written out, so it is not an "
         "inequality that can be checked; exp(Omega(T)) is an upper bound, not a prediction.",
         "The condition gamma + rho_w/sqrt(m) <= 1/sigma_1 and the shape of the rate.",
+    ),
+    (
+        "E23",
+        "Proposition 2, cutoff",
+        "mu_T = O(1) if gamma + rho_w/sqrt(m) <= 1/sigma_1.",
+        "At equality the sum behind mu_T has T - 1 equal terms, and it is attained: a logistic "
+        "unit with w = 4 that stays at its steepest point has |dh_T/dw| = (T - 1)/8.",
+        "Bounded strictly below the cutoff, linear in T at it.",
     ),
 )

@@ -18,30 +18,23 @@ from jax.scipy.special import gammainc, gammaincc, gammaln
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import (
-    Bound,
-    Claim,
-    Experiment,
-    Family,
-    Hypothesis,
-    Kind,
-    Sides,
-    Variant,
-    claims,
-    instance_class,
-)
+from ...theory import Bound, Experiment, Family, Kind, Sides, instance_class
+from ...theory.domain import MOST_ENTRIES, Domain, case_problem
 from ...theory.slow import Arithmetic
 from .constants import event_radius
-from .instances import safe_root
+from .declare import claim, false
+from .instances import spread
 from .naive import Data
 from .setting import Setting
 
-REFERENCE = ("arda2026, App. A.1", "Boucheron, Lugosi, Massart 2013, Thm. 5.6")
+APPENDIX = "App. A.1"
+CONCENTRATION = ("Boucheron, Lugosi, Massart 2013, Thm. 5.6",)
+_LARGEST_D, _LARGEST_M = 10**4, 10**5
 
 
 @instance_class
 @dataclass(frozen=True)
-class GaussianInstance:
+class GaussianInstance(Domain):
     """m Gaussian vectors in dimension d, a deviation t and a probability delta."""
 
     d: Float[Array, ""]
@@ -49,38 +42,35 @@ class GaussianInstance:
     t: Float[Array, ""]
     log_delta: Float[Array, ""]
 
+    positive = ("d", "m", "t")
+
+    def outside(self) -> str | None:
+        """d and m/2 are whole, delta is below 1."""
+        if self.d % 1 or self.m % 2 or self.d > _LARGEST_D or self.m > _LARGEST_M:
+            return f"d = {self.d} is not whole or m = {self.m} is not even, or one is too large"
+        return None if self.log_delta < 0 else f"log_delta = {self.log_delta} is not below 0"
+
 
 def _draw(rng: np.random.Generator, count: int) -> GaussianInstance:
     return GaussianInstance(
-        d=np.exp(rng.uniform(0, math.log(600), count)),
-        m=np.exp(rng.uniform(math.log(2), math.log(5000), count)),
-        t=np.exp(rng.uniform(math.log(0.05), math.log(6), count)),
+        d=spread(rng, 1, 600, count),
+        m=spread(rng, 2, 5000, count),
+        t=spread(rng, 0.05, 6, count),
         log_delta=np.log(rng.uniform(0, 1, count)) * 3,
     )
 
 
 def _project(instance: GaussianInstance) -> GaussianInstance:
-    whole = lax.stop_gradient(jnp.clip(jnp.round(instance.d), 1, 600))
-    even = lax.stop_gradient(2 * jnp.clip(jnp.round(instance.m / 2), 1, 2500))
     return replace(
         instance,
-        d=whole,
-        m=even,
+        d=lax.stop_gradient(jnp.clip(jnp.round(instance.d), 1, 600)),
+        m=lax.stop_gradient(2 * jnp.clip(jnp.round(instance.m / 2), 1, 2500)),
         t=jnp.clip(instance.t, 1e-3, 8.0),
         log_delta=jnp.clip(instance.log_delta, -16.0, -1e-3),
     )
 
 
 FAMILY = (Family("dimensions, widths, probabilities", _draw, _project),)
-WHOLE = Hypothesis(
-    "d whole and m even",
-    lambda i: jnp.abs(i.d - jnp.round(i.d)) + jnp.abs(i.m / 2 - jnp.round(i.m / 2)),
-    lambda num, data: abs(data["d"] - round(data["d"])) + abs(data["m"] / 2 - round(data["m"] / 2)),
-    threshold=0.0,
-)
-FRACTION = Hypothesis(
-    "delta below 1", lambda i: i.log_delta, lambda num, data: data["log_delta"], threshold=0.0
-)
 
 
 def _mean(d: Any) -> Any:
@@ -128,7 +118,7 @@ def _tail(i: GaussianInstance, variant: str) -> Sides:
 
 
 def _tail_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    d, t = round(data["d"]), data["t"]
+    d, t = num.whole(data["d"]), data["t"]
     mean = _mean_naively(num, d)
     allowed = num.exp(-t * t / 2)
     above = _upper_naively(num, d, mean + t)
@@ -137,53 +127,39 @@ def _tail_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return above + 1 - _upper_naively(num, d, mean - t), 2 * allowed
 
 
-fact_4 = claims.add(
-    Claim(
-        id="arda2026/fact-4",
-        title="Concentration of a Gaussian norm",
-        kind=Kind.HIGH_PROBABILITY,
-        equations="Fact 4",
-        statement="P(||G| - E|G|| >= t) <= 2 exp(-t^2/2) for G ~ N(0, I_d) and t > 0.",
-        latex=r"\mathbb{P}(|\|G\|_2-\mathbb{E}\|G\|_2|\ge t)\le 2e^{-t^2/2}",
-        sides=_tail,
-        naive=_tail_naive,
-        families=FAMILY,
-        variants={
-            "printed": Variant("two-sided, factor 2"),
-            "one-sided": Variant("P(|G| >= E|G| + t) <= exp(-t^2/2), what the maximum uses", "E3"),
-        },
-        default="printed",
-        hypotheses=(WHOLE,),
-        errata=("E3",),
-        references=REFERENCE,
-    )
+claim(
+    "fact-4",
+    "Concentration of a Gaussian norm",
+    "Fact 4",
+    "P(||G| - E|G|| >= t) <= 2 exp(-t^2/2) for G ~ N(0, I_d) and t > 0.",
+    r"\mathbb{P}(|\|G\|_2-\mathbb{E}\|G\|_2|\ge t)\le 2e^{-t^2/2}",
+    kind=Kind.HIGH_PROBABILITY,
+    sides=_tail,
+    naive=_tail_naive,
+    families=FAMILY,
+    forms={
+        "printed": "two-sided, factor 2",
+        "one-sided": ("P(|G| >= E|G| + t) <= exp(-t^2/2), what the maximum uses", "E3"),
+    },
+    where=APPENDIX,
+    also=CONCENTRATION,
 )
 
-
-def _mean_sides(i: GaussianInstance, variant: str) -> Sides:
-    return Sides(_mean(i.d), jnp.sqrt(i.d))
-
-
-def _mean_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    return _mean_naively(num, round(data["d"])), num.sqrt(data["d"])
-
-
-fact_4_mean = claims.add(
-    Claim(
-        id="arda2026/fact-4-mean",
-        title="Mean of a Gaussian norm",
-        kind=Kind.DETERMINISTIC,
-        equations="Fact 4",
-        statement="E|G| <= sqrt(d) for G ~ N(0, I_d).",
-        latex=r"\mathbb{E}\|G\|_2\le\sqrt d",
-        sides=_mean_sides,
-        naive=_mean_naive,
-        families=FAMILY,
-        variants={"printed": Variant("tight as d grows")},
-        default="printed",
-        hypotheses=(WHOLE,),
-        references=REFERENCE,
-    )
+claim(
+    "fact-4-mean",
+    "Mean of a Gaussian norm",
+    "Fact 4",
+    "E|G| <= sqrt(d) for G ~ N(0, I_d).",
+    r"\mathbb{E}\|G\|_2\le\sqrt d",
+    sides=lambda i, variant: Sides(_mean(i.d), jnp.sqrt(i.d)),
+    naive=lambda num, data, variant: (
+        _mean_naively(num, num.whole(data["d"])),
+        num.sqrt(data["d"]),
+    ),
+    families=FAMILY,
+    forms="tight as d grows",
+    where=APPENDIX,
+    also=CONCENTRATION,
 )
 
 
@@ -208,83 +184,89 @@ def _maximum(i: GaussianInstance, variant: str) -> Sides:
 
 
 def _maximum_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    d, m = round(data["d"]), round(data["m"])
+    d, m = num.whole(data["d"]), num.whole(data["m"])
     radius = num.sqrt(data["d"]) + num.sqrt(2 * (num.log(data["m"]) - data["log_delta"]))
     return _some_exceeds_naively(num, d, m, radius), num.exp(data["log_delta"])
 
 
-fact_4_max = claims.add(
-    Claim(
-        id="arda2026/fact-4-max",
-        title="Largest of m Gaussian norms",
-        kind=Kind.HIGH_PROBABILITY,
-        equations="Fact 4",
-        statement="With probability at least 1 - delta, max_i |G_i| <= sqrt(d) + "
-        "sqrt(2 ln(m/delta)).",
-        latex=r"\mathbb{P}(\max_i\|G_i\|_2\le\sqrt d+\sqrt{2\log(m/\delta)})\ge 1-\delta",
-        sides=_maximum,
-        naive=_maximum_naive,
-        families=FAMILY,
-        variants={"printed": Variant("the union bound over the one-sided tail")},
-        default="printed",
-        hypotheses=(WHOLE, FRACTION),
-        errata=("E3",),
-        references=REFERENCE,
-    )
+claim(
+    "fact-4-max",
+    "Largest of m Gaussian norms",
+    "Fact 4",
+    "With probability at least 1 - delta, max_i |G_i| <= sqrt(d) + sqrt(2 ln(m/delta)).",
+    r"\mathbb{P}(\max_i\|G_i\|_2\le\sqrt d+\sqrt{2\log(m/\delta)})\ge 1-\delta",
+    kind=Kind.HIGH_PROBABILITY,
+    sides=_maximum,
+    naive=_maximum_naive,
+    families=FAMILY,
+    forms="the union bound over the one-sided tail",
+    errata=("E3",),
+    where=APPENDIX,
+    also=CONCENTRATION,
 )
 
 
-def _log_argument(log_m: Any, log_delta: Any, log_two: Any, variant: str) -> Any:
-    sign = 1 if variant == "misread" else -1
-    return log_m - log_two + sign * log_delta
+def _event_argument(log_m: Any, log_delta: Any, variant: str) -> Any:
+    """ln(m / (2 delta')), or ln((m/2) delta') as it can be misread."""
+    return log_m - math.log(2) + (log_delta if variant == "misread" else -log_delta)
 
 
 def _event(i: GaussianInstance, variant: str) -> Sides:
-    argument = _log_argument(jnp.log(i.m), i.log_delta, math.log(2), variant)
-    radius = jnp.sqrt(i.d) + safe_root(2 * argument)
+    argument = _event_argument(jnp.log(i.m), i.log_delta, variant)
+    positive = jnp.where(argument > 0, argument, 1.0)
+    radius = jnp.sqrt(i.d) + jnp.where(argument > 0, jnp.sqrt(2 * positive), 0.0)
     return Sides(_some_exceeds(i.d, i.m / 2, radius), jnp.exp(i.log_delta), {"radius": radius})
 
 
 def _event_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    d, m = round(data["d"]), round(data["m"])
-    two = num.log(num.number(2))
-    argument = _log_argument(num.log(data["m"]), data["log_delta"], two, variant)
-    radius = num.sqrt(data["d"]) + num.root(2 * num.positive_part(argument))
-    return _some_exceeds_naively(num, d, m // 2, radius), num.exp(data["log_delta"])
+    d, half = num.whole(data["d"]), num.whole(data["m"] / 2)
+    delta = num.exp(data["log_delta"])
+    inside = half * delta if variant == "misread" else half / delta
+    radius = num.sqrt(data["d"]) + num.root(2 * num.positive_part(num.log(inside)))
+    return _some_exceeds_naively(num, d, half, radius), delta
 
 
 @instance_class
 @dataclass(frozen=True)
-class EventInstance:
+class EventInstance(Domain):
     """The U-blocks of one paired initialisation: m/2 independent vectors."""
 
     U: Float[Array, "half d"]
     delta: Float[Array, ""]
 
+    positive = ("delta",)
+
+    def outside(self) -> str | None:
+        """delta is below 1."""
+        return None if self.delta < 1 else f"delta = {self.delta} is not below 1"
+
 
 def _draw_event(case: Mapping[str, Any], rng: np.random.Generator, count: int) -> EventInstance:
     U = rng.normal(size=(count, case["m"] // 2, case["d"]))
-    return EventInstance(U, np.full(count, case["delta"]))
+    return EventInstance(U, np.full(count, float(case["delta"])))
 
 
 def _event_of_draw(i: EventInstance, variant: str) -> Sides:
     half, d = i.U.shape
-    log_m = math.log(2 * half)
-    argument = _log_argument(log_m, jnp.log(i.delta), math.log(2), variant)
+    argument = _event_argument(math.log(2 * half), jnp.log(i.delta), variant)
     radius = math.sqrt(d) + jnp.sqrt(2 * jnp.maximum(argument, 0.0))
     return Sides(jnp.max(jnp.linalg.norm(i.U, axis=-1)), radius)
 
 
 def _count_events(case: Mapping[str, Any], variant: str, seed: int, repetitions: int) -> int:
+    """Squared norms from the chi-square law itself: no vectors are drawn."""
     rng = np.random.default_rng(seed)
-    d, m = int(case["d"]), int(case["m"])
-    inside = m * case["delta"] / 2 if variant == "misread" else m / (2 * case["delta"])
+    d, half, delta = case["d"], case["m"] // 2, case["delta"]
+    inside = half * delta if variant == "misread" else half / delta
     radius = math.sqrt(d) + math.sqrt(2 * max(math.log(inside), 0.0))
-    exceeded = 0
-    for _ in range(repetitions):
-        norms = [math.sqrt(sum(x * x for x in row)) for row in rng.normal(size=(m // 2, d))]
-        exceeded += max(norms) > radius
-    return exceeded
+    return sum(max(rng.chisquare(d, half)) > radius * radius for _ in range(repetitions))
+
+
+def _case_problem(case: Mapping[str, Any]) -> str | None:
+    reason = case_problem(case, whole={"d": _LARGEST_D, "m": _LARGEST_M})
+    if reason is None and case["d"] * case["m"] > MOST_ENTRIES:
+        return f"d m = {case['d'] * case['m']} exceeds {MOST_ENTRIES}"
+    return reason
 
 
 def _event_bound(setting: Setting, variant: str) -> Bound:
@@ -292,39 +274,33 @@ def _event_bound(setting: Setting, variant: str) -> Bound:
     return Bound(radius, {"radius": radius})
 
 
-definition_1 = claims.add(
-    Claim(
-        id="arda2026/definition-1",
-        title="The event E_U",
-        kind=Kind.HIGH_PROBABILITY,
-        equations="Definition 1",
-        statement="With probability at least 1 - delta' over the paired initialisation, every "
-        "|U_i| is at most sqrt(d) + sqrt(2 ln(m / (2 delta'))).",
-        latex=r"\mathbb{P}(\max_i\|U_i^{(0)}\|_2\le\sqrt d+\sqrt{2\log(m/(2\delta'))})\ge1-\delta'",
-        sides=_event,
-        naive=_event_naive,
-        families=FAMILY,
-        targets=lambda: (
-            GaussianInstance(*(np.array(v) for v in (1.0, 1000.0, 1.0, math.log(0.002)))),
-        ),
-        variants={
-            "printed": Variant("log(m/2 delta') read as ln(m / (2 delta'))", "E2"),
-            "misread": Variant(
-                "log(m/2 delta') read from left to right as ln((m/2) delta')", "E2", fails=True
-            ),
-        },
-        default="printed",
-        hypotheses=(WHOLE, FRACTION),
-        bound=_event_bound,
-        measured=lambda subject: np.max(np.linalg.norm(subject.event.U, axis=-1)),
-        experiment=Experiment(
-            cases=({"d": 1, "m": 2, "delta": 0.5}, {"d": 2, "m": 64, "delta": 0.1}),
-            draw=_draw_event,
-            sides=_event_of_draw,
-            delta=lambda case: float(case["delta"]),
-            exceeds_naively=_count_events,
-        ),
-        errata=("E2",),
-        references=("arda2026, Sec. 5.2",),
-    )
+claim(
+    "definition-1",
+    "The event E_U",
+    "Definition 1",
+    "With probability at least 1 - delta' over the paired initialisation, every |U_i| is at most "
+    "sqrt(d) + sqrt(2 ln(m / (2 delta'))).",
+    r"\mathbb{P}(\max_i\|U_i^{(0)}\|_2\le\sqrt d+\sqrt{2\log(m/(2\delta'))})\ge1-\delta'",
+    kind=Kind.HIGH_PROBABILITY,
+    sides=_event,
+    naive=_event_naive,
+    families=FAMILY,
+    targets=lambda: (
+        GaussianInstance(*(np.array(v) for v in (1.0, 1000.0, 1.0, math.log(0.002)))),
+    ),
+    forms={
+        "printed": ("log(m/2 delta') read as ln(m / (2 delta'))", "E2"),
+        "misread": false("log(m/2 delta') read from left to right as ln((m/2) delta')", "E2"),
+    },
+    bound=_event_bound,
+    measured=lambda subject: np.max(np.linalg.norm(subject.event.U, axis=-1)),
+    experiment=Experiment(
+        cases=({"d": 1, "m": 2, "delta": 0.5}, {"d": 2, "m": 64, "delta": 0.1}),
+        draw=_draw_event,
+        sides=_event_of_draw,
+        delta=lambda case: float(case["delta"]),
+        exceeds_naively=_count_events,
+        case_problem=_case_problem,
+    ),
+    where="Sec. 5.2",
 )

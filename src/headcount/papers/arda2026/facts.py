@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from dataclasses import replace
 from typing import Any
 
@@ -11,27 +11,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import pooled_attention
-from ...theory import Bound, Claim, Family, Hypothesis, Kind, Sides, Variant, claims
+from ...theory import Family, Sides
 from ...theory.slow import Arithmetic, dot, flat, norm, softmax, times
-from .hypotheses import TOKENS
-from .instances import HEADS, HeadInstance, SoftmaxInstance, safe_norm
+from .declare import claim, identity
+from .hypotheses import TOKENS, in_cube
+from .instances import HEADS, HeadInstance, SoftmaxInstance, safe_norm, spread
 from .naive import Data, one_head
-from .setting import Setting
 
-REFERENCE = ("arda2026, App. A.1",)
-
-
-def _constant(values: dict[str, float]) -> Callable[[Setting, str], Bound]:
-    return lambda setting, variant: Bound(values[variant])
+APPENDIX = "App. A.1"
 
 
-def _draw_softmax(rng: np.random.Generator, count: int) -> SoftmaxInstance:
-    spread = np.exp(rng.uniform(-2.0, 2.0, (count, 1)))
-    return SoftmaxInstance(spread * rng.normal(size=(count, 4)), rng.uniform(-2, 2, (count, 4)))
+def _draw_softmax(rng: np.random.Generator, count: int, *, T: int) -> SoftmaxInstance:
+    logits = spread(rng, 1e-3, 30.0, count, 1) * rng.normal(size=(count, T))
+    return SoftmaxInstance(logits, rng.uniform(-2, 2, (count, T)))
 
 
 def _project_softmax(instance: SoftmaxInstance) -> SoftmaxInstance:
     return replace(instance, u=jnp.clip(instance.u, -1.0, 1.0), z=jnp.clip(instance.z, -40.0, 40.0))
+
+
+LOGITS = tuple(
+    Family(f"logits T={T}", functools.partial(_draw_softmax, T=T), _project_softmax)
+    for T in (4, 2, 9)
+)
 
 
 def _fact_1(instance: SoftmaxInstance, variant: str) -> Sides:
@@ -43,42 +45,104 @@ def _fact_1_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     alpha = softmax(num, data["z"])
     mean = dot(alpha, data["u"])
     entries = [abs(p * (u - mean)) for p, u in zip(alpha, data["u"], strict=True)]
-    return sum(entries[1:], entries[0]), num.number(1 if variant == "sharp" else 2)
+    return num.total(entries), num.number(1 if variant == "sharp" else 2)
 
 
-def _even_pair() -> tuple[SoftmaxInstance, ...]:
-    return (SoftmaxInstance(np.zeros(2), np.array([1.0, -1.0])),)
+claim(
+    "fact-1",
+    "Softmax Jacobian in the infinity-to-one norm",
+    "Fact 1",
+    "For every z and every u with entries in [-1, 1], |J_s(z) u|_1 <= 2.",
+    r"\max_{\|u\|_\infty\le 1}\|J_s(z)u\|_1 \le 2",
+    sides=_fact_1,
+    naive=_fact_1_naive,
+    families=LOGITS,
+    targets=lambda: (SoftmaxInstance(np.zeros(2), np.array([1.0, -1.0])),),
+    forms={
+        "printed": "constant 2",
+        "sharp": "constant 1: the maximum is max_S 4 P(S) (1 - P(S)), at u = +1 on S, -1 off S",
+    },
+    hypotheses=(in_cube("direction u in the unit cube", "u"),),
+    bound={"printed": 2.0, "sharp": 1.0},
+    where=APPENDIX,
+)
 
 
-fact_1 = claims.add(
-    Claim(
-        id="arda2026/fact-1",
-        title="Softmax Jacobian in the infinity-to-one norm",
-        kind=Kind.DETERMINISTIC,
-        equations="Fact 1",
-        statement="For every z and every u with entries in [-1, 1], |J_s(z) u|_1 <= 2.",
-        latex=r"\max_{\|u\|_\infty\le 1}\|J_s(z)u\|_1 \le 2",
-        sides=_fact_1,
-        naive=_fact_1_naive,
-        families=(Family("logits T=4", _draw_softmax, _project_softmax),),
-        targets=_even_pair,
-        variants={
-            "printed": Variant("constant 2"),
-            "sharp": Variant(
-                "constant 1: the maximum is max_S 4 P(S) (1 - P(S)), at u = +1 on S, -1 off S"
-            ),
-        },
-        default="printed",
-        hypotheses=(
-            Hypothesis(
-                "direction u in the unit cube",
-                lambda i: jnp.max(jnp.abs(i.u)),
-                lambda num, data: num.largest(abs(u) for u in data["u"]),
-            ),
-        ),
-        bound=_constant({"printed": 2.0, "sharp": 1.0}),
-        references=REFERENCE,
-    )
+def _jacobian_naively(num: Arithmetic, data: Data) -> list[list[Any]]:
+    """By the quotient rule on exp(z_i) / S, without the closed form."""
+    weights = [num.exp(z) for z in data["z"]]
+    S = num.total(weights)
+    return [
+        [((S if i == j else 0) * w - w * other) / (S * S) for j, other in enumerate(weights)]
+        for i, w in enumerate(weights)
+    ]
+
+
+def _closed_jacobian_naively(num: Arithmetic, data: Data) -> list[Any]:
+    alpha = softmax(num, data["z"])
+    return [p * ((i == j) - r) for i, p in enumerate(alpha) for j, r in enumerate(alpha)]
+
+
+def _closed_jacobian(z: Any) -> Any:
+    alpha = jax.nn.softmax(z)
+    return jnp.diag(alpha) - jnp.outer(alpha, alpha)
+
+
+_jacobian = jax.jacfwd(jax.nn.softmax)
+
+identity(
+    "fact-1-jacobian",
+    "The softmax Jacobian",
+    "Fact 1",
+    "J_s(z) = diag(p) - p p^T with p = softmax(z). Left: derivatives; right: the formula.",
+    r"J_s(z)=\mathrm{diag}(\sigma_s(z))-\sigma_s(z)\sigma_s(z)^\top",
+    sides=lambda i, variant: Sides(_jacobian(i.z), _closed_jacobian(i.z), scale=1.0),
+    naive=lambda num, data, variant: (
+        flat(_jacobian_naively(num, data)),
+        _closed_jacobian_naively(num, data),
+    ),
+    families=LOGITS,
+    where=APPENDIX,
+)
+
+identity(
+    "fact-1-symmetry",
+    "The softmax Jacobian is symmetric",
+    "Fact 1",
+    "J_s(z) equals its transpose.",
+    r"J_s(z)=J_s(z)^\top",
+    sides=lambda i, variant: Sides(_jacobian(i.z), _jacobian(i.z).T, scale=1.0),
+    naive=lambda num, data, variant: (
+        flat(_jacobian_naively(num, data)),
+        flat(list(zip(*_jacobian_naively(num, data), strict=True))),
+    ),
+    families=LOGITS,
+    where=APPENDIX,
+)
+
+
+def _kernel(i: SoftmaxInstance, variant: str) -> Sides:
+    J = _jacobian(i.z)
+    return Sides(jnp.diag(J), jnp.diag(J) - jnp.sum(J, axis=1), scale=1.0)
+
+
+identity(
+    "fact-1-kernel",
+    "Constants are in the kernel of the softmax Jacobian",
+    "Fact 1",
+    "J_s(z) 1 = 0: a shift of all logits changes nothing. Compared: the diagonal of J with minus "
+    "the sum of the other entries of its row.",
+    r"J_s(z)\mathbf 1=0",
+    sides=_kernel,
+    naive=lambda num, data, variant: (
+        [row[k] for k, row in enumerate(_jacobian_naively(num, data))],
+        [
+            -num.total([entry for l, entry in enumerate(row) if l != k])
+            for k, row in enumerate(_jacobian_naively(num, data))
+        ],
+    ),
+    families=LOGITS,
+    where=APPENDIX,
 )
 
 
@@ -86,7 +150,19 @@ def _pool(head: HeadInstance) -> tuple[Any, Any]:
     """(a, M), with M built from the softmax's autodiff Jacobian."""
     z = head.X @ (head.W @ head.q)
     alpha = pooled_attention(head.X, head.W, head.q)
-    return alpha @ head.X, head.X.T @ jax.jacfwd(jax.nn.softmax)(z) @ head.X
+    return alpha @ head.X, head.X.T @ _jacobian(z) @ head.X
+
+
+def _centred(head: HeadInstance) -> tuple[Any, Any]:
+    """Weights and centred tokens: M without cancellation where it is small."""
+    alpha = pooled_attention(head.X, head.W, head.q)
+    return alpha, head.X - alpha @ head.X
+
+
+def covariance(head: HeadInstance) -> Any:
+    """M = sum_t alpha_t (X_t - a)(X_t - a)^T."""
+    alpha, tokens = _centred(head)
+    return (alpha[:, None] * tokens).T @ tokens
 
 
 def antipodal(activation: str = "tanh", U: float = 1.0, logit: float = 0.0) -> HeadInstance:
@@ -104,108 +180,137 @@ def antipodal(activation: str = "tanh", U: float = 1.0, logit: float = 0.0) -> H
 
 
 def _targets() -> tuple[HeadInstance, ...]:
-    same = replace(antipodal(), X=np.ones((2, 1)))
-    return antipodal(), same
+    """Both at T = 2 and at T = 40: the constants can neither grow nor shrink with T."""
+    pairs = antipodal(), replace(antipodal(), X=np.ones((2, 1)))
+    return (*pairs, *(replace(pair, X=np.tile(pair.X, (20, 1))) for pair in pairs))
 
 
-def _fact_2(head: HeadInstance, variant: str) -> Sides:
-    return Sides(safe_norm(_pool(head)[0]), 1.0)
+def _trace(num: Arithmetic, M: Any) -> Any:
+    return num.total([M[k][k] for k in range(len(M))])
 
 
-def _fact_2_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    return norm(num, one_head(num, data).a), num.number(1)
-
-
-fact_2 = claims.add(
-    Claim(
-        id="arda2026/fact-2",
-        title="Pooled token",
-        kind=Kind.DETERMINISTIC,
-        equations="Fact 2, Remark 5",
-        statement="The pooled token a(X; W) has norm at most 1, whatever T.",
-        latex=r"\|a(X;W)\|_2 \le 1",
-        sides=_fact_2,
-        naive=_fact_2_naive,
-        families=HEADS,
-        targets=_targets,
-        variants={"printed": Variant("attained when all weight is on unit tokens that agree")},
-        default="printed",
-        hypotheses=(TOKENS,),
-        bound=_constant({"printed": 1.0}),
-        references=REFERENCE,
-    )
+claim(
+    "fact-2",
+    "Pooled token",
+    "Fact 2, Remark 5",
+    "The pooled token a(X; W) has norm at most 1, whatever T.",
+    r"\|a(X;W)\|_2 \le 1",
+    sides=lambda head, variant: Sides(safe_norm(_pool(head)[0]), 1.0),
+    naive=lambda num, data, variant: (norm(num, one_head(num, data).a), num.number(1)),
+    families=HEADS,
+    targets=_targets,
+    forms="attained when all weight is on unit tokens that agree",
+    hypotheses=(TOKENS,),
+    bound=1.0,
+    where=APPENDIX,
 )
 
 
 def _fact_3(head: HeadInstance, variant: str) -> Sides:
     a, M = _pool(head)
-    extra = a @ a if variant == "sharp" else 0.0
-    return Sides(jnp.trace(M) + extra, 1.0)
+    return Sides(jnp.trace(M) + (a @ a if variant == "sharp" else 0.0), 1.0)
 
 
 def _fact_3_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     unit = one_head(num, data)
-    trace = sum((unit.M[k][k] for k in range(1, len(unit.a))), unit.M[0][0])
-    return trace + (dot(unit.a, unit.a) if variant == "sharp" else 0), num.number(1)
+    extra = dot(unit.a, unit.a) if variant == "sharp" else 0
+    return _trace(num, unit.M) + extra, num.number(1)
 
 
-fact_3 = claims.add(
-    Claim(
-        id="arda2026/fact-3",
-        title="Trace of the attention covariance",
-        kind=Kind.DETERMINISTIC,
-        equations="Fact 3, Remark 4",
-        statement="tr M(X; W) <= 1, whatever T.",
-        latex=r"\operatorname{tr} M(X;W) \le \sum_t \alpha_t\|X_t\|_2^2 \le 1",
-        sides=_fact_3,
-        naive=_fact_3_naive,
-        families=HEADS,
-        targets=_targets,
-        variants={
-            "printed": Variant("attained by two antipodal unit tokens of weight 1/2"),
-            "sharp": Variant("tr M + |a|^2 <= 1, since tr M = sum_t alpha_t |X_t|^2 - |a|^2"),
-        },
-        default="printed",
-        hypotheses=(TOKENS,),
-        bound=_constant({"printed": 1.0, "sharp": 1.0}),
-        references=REFERENCE,
-    )
+claim(
+    "fact-3",
+    "Trace of the attention covariance",
+    "Fact 3, Remark 4",
+    "tr M(X; W) <= 1, whatever T.",
+    r"\operatorname{tr} M(X;W) \le \sum_t \alpha_t\|X_t\|_2^2 \le 1",
+    sides=_fact_3,
+    naive=_fact_3_naive,
+    families=HEADS,
+    targets=_targets,
+    forms={
+        "printed": "attained by two antipodal unit tokens of weight 1/2",
+        "sharp": "tr M + |a|^2 <= 1, since tr M = sum_t alpha_t |X_t|^2 - |a|^2",
+    },
+    hypotheses=(TOKENS,),
+    bound=1.0,
+    where=APPENDIX,
 )
 
 
-def _centred(head: HeadInstance) -> tuple[Any, Any]:
-    """Weights and centred tokens: M without cancellation where it is small."""
-    alpha = pooled_attention(head.X, head.W, head.q)
-    return alpha, head.X - alpha @ head.X
+def _outer_naively(num: Arithmetic, data: Data) -> list[Any]:
+    """X J X^T, entry by entry, from the closed Jacobian: sum_t p_t X_t X_t^T - a a^T."""
+    unit, X = one_head(num, data), data["X"]
+    size = range(len(unit.a))
+    moments = [[dot(unit.alpha, [x[k] * x[l] for x in X]) for l in size] for k in size]
+    return [moments[k][l] - unit.a[k] * unit.a[l] for k in size for l in size]
+
+
+identity(
+    "fact-3-covariance",
+    "M is a weighted covariance",
+    "Fact 3, Remark 4, Eq. (8)",
+    "X J_s X^T = sum_t alpha_t (X_t - a)(X_t - a)^T, with J_s the softmax Jacobian at X^T W q.",
+    r"XJ_sX^\top=\sum_t\alpha_t(X_t-\mu)(X_t-\mu)^\top",
+    sides=lambda head, variant: Sides(
+        _pool(head)[1], covariance(head), scale=jnp.max(safe_norm(head.X)) ** 2
+    ),
+    naive=lambda num, data, variant: (
+        _outer_naively(num, data),
+        flat(one_head(num, data).M),
+    ),
+    families=HEADS,
+    where=APPENDIX,
+)
+
+
+def _semidefinite(head: HeadInstance, variant: str) -> Sides:
+    M, w = covariance(head), head.v[0]
+    return Sides(jnp.abs(head.U @ M @ w), (head.U @ M @ head.U + w @ M @ w) / 2)
+
+
+def _semidefinite_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
+    M, U, w = one_head(num, data).M, data["U"], data["v"][0]
+    return abs(dot(U, times(M, w))), (dot(U, times(M, U)) + dot(w, times(M, w))) / 2
+
+
+claim(
+    "fact-3-semidefinite",
+    "M is positive semi-definite",
+    "Fact 3",
+    "U^T M U >= 0 for every U. In the equivalent form |U^T M w| <= (U^T M U + w^T M w)/2 for all "
+    "U and w, which (U +- w)^T M (U +- w) >= 0 says and w = 0 gives back.",
+    r"M\succeq0",
+    sides=_semidefinite,
+    naive=_semidefinite_naive,
+    families=HEADS,
+    targets=_targets,
+    forms="attained by w = U",
+    where=APPENDIX,
+)
 
 
 def _frobenius(head: HeadInstance, variant: str) -> Sides:
-    alpha, tokens = _centred(head)
-    M = (alpha[:, None] * tokens).T @ tokens
+    M = covariance(head)
     return Sides(safe_norm(M, axis=(-2, -1)), jnp.trace(M))
 
 
 def _frobenius_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     M = one_head(num, data).M
-    return norm(num, flat(M)), sum((M[k][k] for k in range(1, len(M))), M[0][0])
+    return norm(num, flat(M)), _trace(num, M)
 
 
-fact_3_frobenius = claims.add(
-    Claim(
-        id="arda2026/fact-3-frobenius",
-        title="Frobenius norm of the attention covariance",
-        kind=Kind.DETERMINISTIC,
-        equations="Fact 3",
-        statement="||M||_F <= tr M, because M is positive semi-definite.",
-        latex=r"\|M\|_F \le \operatorname{tr} M",
-        sides=_frobenius,
-        naive=_frobenius_naive,
-        families=HEADS,
-        targets=_targets,
-        variants={"printed": Variant("attained by rank-one M")},
-        default="printed",
-        references=REFERENCE,
-    )
+claim(
+    "fact-3-frobenius",
+    "Frobenius norm of the attention covariance",
+    "Fact 3",
+    "||M||_F <= tr M, because M is positive semi-definite.",
+    r"\|M\|_F \le \operatorname{tr} M",
+    sides=_frobenius,
+    naive=_frobenius_naive,
+    families=HEADS,
+    targets=_targets,
+    forms="attained by rank-one M",
+    where=APPENDIX,
 )
 
 
@@ -215,25 +320,20 @@ def _order(head: HeadInstance, variant: str) -> Sides:
 
 
 def _order_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    unit = one_head(num, data)
-    U = data["U"]
+    unit, U = one_head(num, data), data["U"]
     return dot(U, times(unit.M, U)), dot(unit.alpha, [dot(x, U) ** 2 for x in data["X"]])
 
 
-fact_3_order = claims.add(
-    Claim(
-        id="arda2026/fact-3-order",
-        title="The attention covariance below the second moment",
-        kind=Kind.DETERMINISTIC,
-        equations="Fact 3",
-        statement="U^T M U <= sum_t alpha_t (U . X_t)^2 for every direction U.",
-        latex=r"M \preceq \sum_t \alpha_t X_t X_t^\top",
-        sides=_order,
-        naive=_order_naive,
-        families=HEADS,
-        targets=_targets,
-        variants={"printed": Variant("attained where the pooled token is orthogonal to U")},
-        default="printed",
-        references=REFERENCE,
-    )
+claim(
+    "fact-3-order",
+    "The attention covariance below the second moment",
+    "Fact 3",
+    "U^T M U <= sum_t alpha_t (U . X_t)^2 for every direction U.",
+    r"M \preceq \sum_t \alpha_t X_t X_t^\top",
+    sides=_order,
+    naive=_order_naive,
+    families=HEADS,
+    targets=_targets,
+    forms="attained where the pooled token is orthogonal to U",
+    where=APPENDIX,
 )

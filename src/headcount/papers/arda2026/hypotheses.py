@@ -11,6 +11,9 @@ from ...theory.slow import Arithmetic, flat, norm
 from .instances import safe_norm
 from .naive import Data
 
+DELTA = 0.05
+"""The delta of E_app on instances; settings carry their own."""
+
 
 def _tokens_naively(num: Arithmetic, data: Data) -> Any:
     X = data["X"]
@@ -65,6 +68,15 @@ def _displacement_naively(num: Arithmetic, c: Any, U: Any, W: Any) -> Any:
     return num.largest(sizes)
 
 
+def in_cube(name: str, field: str) -> Hypothesis:
+    """Every entry of the field lies in [-1, 1]."""
+    return Hypothesis(
+        name,
+        lambda i: jnp.max(jnp.abs(getattr(i, field))),
+        lambda num, data: num.largest(abs(entry) for entry in data[field]),
+    )
+
+
 TOKENS = Hypothesis("tokens in the unit ball", lambda i: jnp.max(safe_norm(i.X)), _tokens_naively)
 QUERY = Hypothesis("query in the unit ball", lambda i: jnp.max(safe_norm(i.q)), _query_naively)
 PAIRED = Hypothesis(
@@ -80,11 +92,7 @@ TRANSPORT = Hypothesis(
     lambda i: _displacement(i.vc, i.vu, i.vw),
     lambda num, data: _displacement_naively(num, data["vc"], data["vu"], data["vw"]),
 )
-LABELS = Hypothesis(
-    "labels of a target in F_nu",
-    lambda i: jnp.max(jnp.abs(i.labels)),
-    lambda num, data: num.largest(abs(label) for label in data["labels"]),
-)
+LABELS = in_cube("labels of a target in F_nu", "labels")
 DIRECTION = Hypothesis(
     "direction v in the unit ball",
     lambda i: safe_norm(i.v, axis=(-2, -1)),

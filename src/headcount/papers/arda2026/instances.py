@@ -1,7 +1,8 @@
 """Instances of arda2026: one softmax, one head, one model near its initialisation.
 
-Each comes with a family: how to draw one inside the hypotheses, and how to map array values back
-into them. Displacements are kept in units of their radii, so that radii can vary freely.
+Each comes with families: how to draw one, at every scale and with structured tokens, and how to
+map array values into the hypotheses. Displacements are kept in units of their radii, so that radii
+can vary freely.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array, activation_named, check_positive
+from ...core import Activation, Array, activation_named, check_positive
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
+from ...theory.domain import Domain
+from .constants import label_envelope
+
+LONGEST = 1e4
+"""The largest |U| that a search visits."""
 
 
 @instance_class
 @dataclass(frozen=True)
-class SoftmaxInstance:
+class SoftmaxInstance(Domain):
     """Logits z and a direction u with |u|_inf <= 1."""
 
     z: Float[Array, "T"]
@@ -32,7 +38,7 @@ class SoftmaxInstance:
 
 @instance_class
 @dataclass(frozen=True)
-class HeadInstance:
+class HeadInstance(Domain):
     """One head (c, U, W) on one sample X with query q, and a direction v, ||v||_F <= 1."""
 
     X: Float[Array, "T d"]
@@ -43,10 +49,15 @@ class HeadInstance:
     v: Float[Array, "d d"]
     activation: str = "tanh"
 
+    @property
+    def sigma(self) -> Activation:
+        """The activation with its bounds."""
+        return activation_named(self.activation)
+
 
 @instance_class
 @dataclass(frozen=True)
-class ModelInstance:
+class ModelInstance(Domain):
     """A model near its initialisation: data, phi0, phi in Omega_rho, phi~ and labels.
 
     dc, dU, dW are (phi - phi0) sqrt(m) in units of rho; vc, vu, vw the transport map at each head
@@ -68,6 +79,18 @@ class ModelInstance:
     nu: Float[Array, "3"]
     labels: Float[Array, "n"]
     activation: str = "tanh"
+
+    positive = ("rho", "nu")
+
+    @property
+    def sigma(self) -> Activation:
+        """The activation with its bounds."""
+        return activation_named(self.activation)
+
+    @property
+    def n(self) -> int:
+        """Samples."""
+        return int(self.X.shape[-3])
 
     @property
     def m(self) -> int:
@@ -105,6 +128,13 @@ class ModelInstance:
         )
 
     @property
+    def transport(self) -> Float[Array, "m p"]:
+        """(v_c, v_u, vec v_w) of every head, as one vector each."""
+        rows = jnp.reshape(self.vw, (self.m, -1))
+        blocks = [self.nu[0] * self.vc[:, None], self.nu[1] * self.vu, self.nu[2] * rows]
+        return jnp.concatenate(blocks, axis=-1)
+
+    @property
     def B_U(self) -> Float[Array, ""]:
         """max_i |U_i^(0)| + rho_u / sqrt(m), the realised bound of Remark 7."""
         longest = jnp.max(safe_norm(self.U0, axis=-1))
@@ -113,8 +143,7 @@ class ModelInstance:
     @property
     def y_max_sharp(self) -> Float[Array, ""]:
         """s0 nu_c + s1 nu_u + s1 nu_w, which bounds every |f*(X)| for f* in F_nu."""
-        sigma = activation_named(self.activation)
-        return sigma.sigma0 * self.nu[0] + sigma.sigma1 * (self.nu[1] + self.nu[2])
+        return label_envelope(self.sigma, self.nu, self.d, "sharp")
 
     @property
     def y(self) -> Float[Array, "n"]:
@@ -141,15 +170,11 @@ def safe_norm(x: Float[Array, "..."], axis: int | tuple[int, ...] = -1) -> Float
     return safe_root(jnp.sum(x * x, axis=axis))
 
 
-def into_ball(x: Float[Array, "..."], axes: int = 1) -> Float[Array, "..."]:
-    """Radial projection of the last `axes` axes onto the unit ball."""
+def into_ball(x: Float[Array, "..."], axes: int = 1, radius: float = 1.0) -> Float[Array, "..."]:
+    """Radial projection of the last `axes` axes onto the ball."""
     over = tuple(range(-axes, 0))
     lengths = jnp.expand_dims(safe_norm(x, axis=over), over)
-    return x / jnp.maximum(lengths, 1.0)
-
-
-def _signs(c: Float[Array, "m"]) -> Float[Array, "m"]:
-    return jnp.where(c >= 0, 1.0, -1.0).astype(c.dtype)
+    return x / jnp.maximum(lengths / radius, 1.0)
 
 
 def _mirrored(x: Float[Array, "m ..."], sign: float = 1.0) -> Float[Array, "m ..."]:
@@ -158,13 +183,13 @@ def _mirrored(x: Float[Array, "m ..."], sign: float = 1.0) -> Float[Array, "m ..
 
 
 def project_head(head: HeadInstance) -> HeadInstance:
-    """Tokens, query and direction into their unit balls; |U| at most 50."""
+    """Tokens, query and direction into their unit balls; |U| at most `LONGEST`."""
     return replace(
         head,
         X=into_ball(head.X),
         q=into_ball(head.q),
         v=into_ball(head.v, 2),
-        U=50.0 * into_ball(head.U / 50.0),
+        U=into_ball(head.U, radius=LONGEST),
     )
 
 
@@ -174,71 +199,101 @@ def project_model(model: ModelInstance) -> ModelInstance:
         model,
         X=into_ball(model.X),
         q=into_ball(model.q),
-        c0=_mirrored(_signs(model.c0), -1.0),
-        U0=50.0 * into_ball(_mirrored(model.U0) / 50.0),
+        c0=_mirrored(jnp.where(model.c0 >= 0, 1.0, -1.0).astype(model.c0.dtype), -1.0),
+        U0=into_ball(_mirrored(model.U0), radius=LONGEST),
         W0=_mirrored(model.W0),
         dc=jnp.clip(model.dc, -1.0, 1.0),
         dU=into_ball(model.dU),
         dW=into_ball(model.dW, 2),
-        rho=jnp.clip(model.rho, 1e-3, 20.0),
+        rho=jnp.clip(model.rho, 1e-3, 100.0),
         vc=jnp.clip(model.vc, -1.0, 1.0),
         vu=into_ball(model.vu),
         vw=into_ball(model.vw, 2),
-        nu=jnp.clip(model.nu, 1e-3, 20.0),
+        nu=jnp.clip(model.nu, 1e-3, 100.0),
         labels=jnp.clip(model.labels, -1.0, 1.0),
     )
 
 
-def _spread(rng: np.random.Generator, low: float, high: float, shape: tuple[int, ...]) -> Array:
+def spread(rng: np.random.Generator, low: float, high: float, *shape: int) -> Array:
     """Log-uniform between low and high: instances of every size, not only of size one."""
     return np.exp(rng.uniform(math.log(low), math.log(high), shape))
+
+
+def structured(rng: np.random.Generator, X: Array, q: Array, U: Array, W: Array) -> list[Array]:
+    """X, q, U, W (leading axis: draws) with structure in half of the draws.
+
+    Tokens that agree, that are opposite (with U on their line and U.a of order one), on one line,
+    or unit vectors; attention that is uniform; U = 0.
+    """
+    draws, T, d = X.shape[0], X.shape[-2], X.shape[-1]
+    kind = rng.integers(0, 12, draws)
+
+    def pick(chosen: int, new: Array, old: Array) -> Array:
+        return np.where((kind == chosen).reshape(-1, *[1] * (old.ndim - 1)), new, old)
+
+    line = X[..., :1, :] / np.linalg.norm(X[..., :1, :], axis=-1, keepdims=True)
+    signs = np.where(np.arange(T) % 2, -1.0, 1.0)[:, None]
+    X = pick(0, line, X)
+    X = pick(1, signs * line, X)
+    X = pick(2, rng.uniform(-1, 1, (*X.shape[:-1], 1)) * line, X)
+    X = pick(3, np.eye(d)[np.arange(T) % d] * rng.choice([-1.0, 1.0], (*X.shape[:-1], 1)), X)
+    first = line.reshape(draws, -1, d)[:, :1].reshape(draws, *[1] * (U.ndim - 2), d)
+    lengths = np.linalg.norm(U, axis=-1, keepdims=True)
+    for chosen in (1, 2):
+        q, U = pick(chosen, line[..., 0, :], q), pick(chosen, lengths * first, U)
+    logit = (rng.uniform(0.1, 2.0, lengths.shape) / lengths)[..., None]
+    W = pick(1, logit * first[..., :, None] * first[..., None, :], W)
+    return [X, q, pick(5, 0.0, U), pick(4, 0.0, W)]
 
 
 def draw_heads(
     rng: np.random.Generator, count: int, *, d: int, T: int, activation: str
 ) -> HeadInstance:
     """Random heads: tokens inside and on the ball, |U| and ||W|| over orders of magnitude."""
-    N = count
-    return HeadInstance(
-        X=rng.normal(size=(N, T, d)) * _spread(rng, 0.2, 5.0, (N, T, 1)),
-        q=rng.normal(size=(N, d)),
-        c=rng.normal(size=N),
-        U=rng.normal(size=(N, d)) * _spread(rng, 0.1, 8.0, (N, 1)),
-        W=rng.normal(size=(N, d, d)) * _spread(rng, 0.05, 8.0, (N, 1, 1)),
-        v=rng.normal(size=(N, d, d)),
-        activation=activation,
+    X, q, U, W = structured(
+        rng,
+        rng.normal(size=(count, T, d)) * spread(rng, 0.2, 5.0, count, T, 1),
+        rng.normal(size=(count, d)),
+        rng.normal(size=(count, d)) * spread(rng, 1e-3, LONGEST, count, 1),
+        rng.normal(size=(count, d, d)) * spread(rng, 0.05, 8.0, count, 1, 1),
     )
+    c, v = rng.normal(size=count), rng.normal(size=(count, d, d))
+    return HeadInstance(X, q, c, U, W, v, activation)
 
 
 def draw_models(
     rng: np.random.Generator, count: int, *, n: int, d: int, T: int, m: int, activation: str
 ) -> ModelInstance:
     """Random models near a random start, with radii over orders of magnitude."""
-    N = count
 
     def heads() -> tuple[Array, Array, Array]:
-        return (
-            rng.normal(size=(N, m)),
-            rng.normal(size=(N, m, d)),
-            rng.normal(size=(N, m, d, d)),
-        )
+        shapes = ((count, m), (count, m, d), (count, m, d, d))
+        c, U, W = (rng.normal(size=shape) for shape in shapes)
+        return c, U, W
 
     (c0, U0, W0), (dc, dU, dW), (vc, vu, vw) = heads(), heads(), heads()
+    X, q, U0, W0 = structured(
+        rng,
+        rng.normal(size=(count, n, T, d)) * spread(rng, 0.2, 5.0, count, n, T, 1),
+        rng.normal(size=(count, n, d)),
+        U0 * spread(rng, 1e-2, 1e2, count, 1, 1),
+        W0 * spread(rng, 0.1, 3.0, count, 1, 1, 1),
+    )
     return ModelInstance(
-        X=rng.normal(size=(N, n, T, d)) * _spread(rng, 0.2, 5.0, (N, n, T, 1)),
-        q=rng.normal(size=(N, n, d)),
+        X=X,
+        q=q,
         c0=c0,
-        U0=U0 * _spread(rng, 0.1, 3.0, (N, 1, 1)),
-        W0=W0 * _spread(rng, 0.1, 3.0, (N, 1, 1, 1)),
+        U0=U0,
+        W0=W0,
         dc=3.0 * dc,
         dU=3.0 * dU,
         dW=3.0 * dW,
-        rho=_spread(rng, 0.05, 5.0, (N, 3)),
+        rho=spread(rng, 1e-2, 10.0, count, 3),
         vc=3.0 * vc,
         vu=3.0 * vu,
         vw=3.0 * vw,
-        nu=_spread(rng, 0.05, 5.0, (N, 3)),
-        labels=rng.uniform(-1.0, 1.0, (N, n)),
+        nu=spread(rng, 1e-2, 10.0, count, 3),
+        labels=rng.uniform(-1.0, 1.0, (count, n)),
         activation=activation,
     )
 
@@ -266,8 +321,7 @@ def model_instance(
     root, goal = math.sqrt(len(c0)), initial if transported is None else transported
     dc, dU, dW = (np.asarray(b) - np.asarray(b0) for b, b0 in zip(params, initial, strict=True))
     tc, tU, tW = (np.asarray(b) - np.asarray(b0) for b, b0 in zip(goal, initial, strict=True))
-    sigma = activation_named(activation)
-    y_max = sigma.sigma0 * nu[0] + sigma.sigma1 * (nu[1] + nu[2])
+    y_max = label_envelope(activation_named(activation), nu, U0.shape[1], "sharp")
     labels = np.zeros(len(X)) if y is None else np.asarray(y, dtype=np.float64)
     return ModelInstance(
         X=np.asarray(X, dtype=np.float64),
@@ -302,5 +356,9 @@ def model_family(
     return Family(f"model n={n} d={d} T={T} m={m} {activation}", draw, project_model)
 
 
-HEADS = (head_family(), head_family(3, 4, "erf"))
-MODELS = (model_family(), model_family(n=1, d=1, T=2, m=4, activation="sin"))
+HEADS = (head_family(), head_family(1, 2), head_family(3, 4, "erf"))
+MODELS = (
+    model_family(),
+    model_family(n=1, d=1, T=2, m=4, activation="sin"),
+    model_family(n=3, d=3, T=4, m=2, activation="erf"),
+)

@@ -5,45 +5,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array, activation_named
-from ...theory import Bound, Claim, Family, Kind, Sides, Variant, claims, instance_class
-from ...theory.slow import Arithmetic, activation, flat, norm, times
+from ...core import Array
+from ...theory import Bound, Family, Sides, instance_class
+from ...theory.domain import Domain
+from ...theory.slow import Arithmetic, activation, dot, flat, norm, times
 from . import constants, model, naive
-from .constants import value_bound
+from .declare import claim, false
 from .facts import antipodal
 from .hypotheses import SAMPLE
-from .instances import HEADS, HeadInstance, safe_norm
+from .instances import HEADS, HeadInstance, head_family, safe_norm, spread
 from .naive import Data
 from .setting import Setting
 
-REFERENCE = ("arda2026, App. A.3",)
+APPENDIX = "App. A.3"
+SMALL_HEADS = (HEADS[0], HEADS[1], head_family(2, 2, "erf"))
+"""Hessians have (d + d^2)^2 entries: two features are enough."""
 
 
-def _constants_of(i: HeadInstance, variant: str) -> dict[str, Any]:
-    sigma = activation_named(i.activation)
-    B_U = safe_norm(i.U)
-    return {
-        "B_U": B_U,
-        "L1": constants.lipschitz(sigma, B_U, variant),
-        "L2": constants.smoothness(sigma, B_U, variant),
-    }
+def _constants(sigma: Any, B_U: Any, variant: str) -> dict[str, Any]:
+    L1, L2 = (form(sigma, B_U, variant) for form in (constants.lipschitz, constants.smoothness))
+    return {"B_U": B_U, "L1": L1, "L2": L2}
 
 
 def _bound(name: str) -> Any:
     def bound(setting: Setting, variant: str) -> Bound:
-        B_U = value_bound(setting)
-        table = {
-            "B_U": B_U,
-            "L1": constants.lipschitz(setting.sigma, B_U, variant),
-            "L2": constants.smoothness(setting.sigma, B_U, variant),
-        }
+        table = _constants(setting.sigma, constants.value_bound(setting), variant)
         return Bound(table[name], table)
 
     return bound
+
+
+def _against(name: str, size: Any) -> Any:
+    """size(i) <= the constant of this name at B_U = |U|."""
+
+    def sides(i: HeadInstance, variant: str) -> Sides:
+        table = _constants(i.sigma, safe_norm(i.U), variant)
+        return Sides(size(i), table[name], table)
+
+    return sides
 
 
 def _naive_constants(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
@@ -51,95 +55,99 @@ def _naive_constants(num: Arithmetic, data: Data, variant: str) -> tuple[Any, An
     return naive.smoothness_constants(num, s1, s2, norm(num, data["U"]), variant)
 
 
-def _lipschitz(i: HeadInstance, variant: str) -> Sides:
-    table = _constants_of(i, variant)
-    return Sides(safe_norm(model.head_gradient(i)), table["L1"], table)
-
-
-def _lipschitz_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    lhs = norm(num, naive.one_head(num, data).gradient)
-    return lhs, _naive_constants(num, data, variant)[0]
-
-
 def _targets() -> tuple[HeadInstance, ...]:
-    return antipodal(U=3.0), antipodal(U=0.0, logit=40.0)
+    """Antipodal tokens at rest, all weight on one token, and U.a where tanh'' is largest."""
+    U, steepest = 1e4, float(np.arctanh(1 / np.sqrt(3)))
+    return antipodal(U=3.0), antipodal(U=0.0, logit=40.0), antipodal(U=U, logit=steepest / U)
 
 
-lemma_2a = claims.add(
-    Claim(
-        id="arda2026/lemma-2a",
-        title="Lipschitz constant of a head",
-        kind=Kind.DETERMINISTIC,
-        equations="Lemma 2 (a)",
-        statement="|grad_theta h| <= L1 = s1 sqrt(1 + B_U^2) wherever |U| <= B_U.",
-        latex=r"\|\nabla_\theta h\|_2\le L_1=\sigma_1\sqrt{1+B_U^2}",
-        sides=_lipschitz,
-        naive=_lipschitz_naive,
-        families=HEADS,
-        targets=_targets,
-        variants={
-            "printed": Variant("L1 = s1 sqrt(1 + B_U^2)"),
-            "sharp": Variant(
-                "L1* = s1 max(1, B_U): |a|^2 + |MU|^2 <= r + (1-r)^2 B_U^2 with r = |a|^2, convex "
-                "in r, so the largest value is at an end; both ends are attained"
-            ),
-        },
-        default="printed",
-        hypotheses=SAMPLE,
-        bound=_bound("L1"),
-        needs_event=True,
-        references=REFERENCE,
-    )
+claim(
+    "lemma-2a",
+    "Lipschitz constant of a head",
+    "Lemma 2 (a)",
+    "|grad_theta h| <= L1 = s1 sqrt(1 + B_U^2) wherever |U| <= B_U.",
+    r"\|\nabla_\theta h\|_2\le L_1=\sigma_1\sqrt{1+B_U^2}",
+    sides=_against("L1", lambda i: safe_norm(model.head_gradient(i))),
+    naive=lambda num, data, variant: (
+        norm(num, naive.one_head(num, data).gradient),
+        _naive_constants(num, data, variant)[0],
+    ),
+    families=HEADS,
+    targets=_targets,
+    forms={
+        "printed": "L1 = s1 sqrt(1 + B_U^2)",
+        "sharp": "L1* = s1 max(1, B_U): |a|^2 + |MU|^2 <= r + (1-r)^2 B_U^2 with r = |a|^2, convex "
+        "in r, so the largest value is at an end; both ends are attained",
+    },
+    hypotheses=SAMPLE,
+    bound=_bound("L1"),
+    needs_event=True,
+    where=APPENDIX,
+)
+
+claim(
+    "lemma-2b",
+    "Smoothness constant of a head",
+    "Lemma 2 (b), Eqs. (15)-(17)",
+    "||Hess_theta h||_F <= L2 = s2 (1 + B_U^2) + 8 s1 sqrt(1 + B_U^2) wherever |U| <= B_U.",
+    r"\|\nabla^2_\theta h\|_F\le L_2=\sigma_2(1+B_U^2)+8\sigma_1\sqrt{1+B_U^2}",
+    sides=_against("L2", lambda i: safe_norm(jnp.ravel(model.head_hessian(i)))),
+    naive=lambda num, data, variant: (
+        norm(num, flat(naive.head_hessian(num, data))),
+        _naive_constants(num, data, variant)[1],
+    ),
+    families=SMALL_HEADS,
+    targets=_targets,
+    forms={
+        "printed": "L2 with the factor 8; tight as |U| grows",
+        "sharp": (
+            "L2* = s2 max(1, B_U^2) + s1 sqrt(2 + (32/27)^2 B_U^2): the W-W block is the third "
+            "central moment in direction U times q q^T",
+            "E9",
+        ),
+    },
+    hypotheses=SAMPLE,
+    bound=_bound("L2"),
+    needs_event=True,
+    where=APPENDIX,
 )
 
 
-def _smoothness(i: HeadInstance, variant: str) -> Sides:
-    table = _constants_of(i, variant)
-    return Sides(safe_norm(jnp.ravel(model.head_hessian(i))), table["L2"], table)
+def _slope(i: HeadInstance, variant: str) -> Sides:
+    g_U, g_W = jax.grad(model.pooled_value, argnums=(1, 2))(i, i.U, i.W)
+    square = jnp.sum(i.U**2)
+    bound = jnp.maximum(1.0, square) if variant == "sharp" else 1 + square
+    return Sides(jnp.sum(g_U**2) + jnp.sum(g_W**2), bound)
 
 
-def _smoothness_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    lhs = norm(num, flat(naive.head_hessian(num, data)))
-    return lhs, _naive_constants(num, data, variant)[1]
+def _slope_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
+    unit, U, q, one = naive.one_head(num, data), data["U"], data["q"], num.number(1)
+    MU = times(unit.M, U)
+    bound = num.largest([one, dot(U, U)]) if variant == "sharp" else one + dot(U, U)
+    return dot(unit.a, unit.a) + dot(MU, MU) * dot(q, q), bound
 
 
-lemma_2b = claims.add(
-    Claim(
-        id="arda2026/lemma-2b",
-        title="Smoothness constant of a head",
-        kind=Kind.DETERMINISTIC,
-        equations="Lemma 2 (b), Eqs. (15)-(17)",
-        statement="||Hess_theta h||_F <= L2 = s2 (1 + B_U^2) + 8 s1 sqrt(1 + B_U^2) wherever "
-        "|U| <= B_U.",
-        latex=r"\|\nabla^2_\theta h\|_F\le L_2=\sigma_2(1+B_U^2)+8\sigma_1\sqrt{1+B_U^2}",
-        sides=_smoothness,
-        naive=_smoothness_naive,
-        families=HEADS[:1],
-        targets=_targets,
-        variants={
-            "printed": Variant("L2 with the factor 8"),
-            "sharp": Variant(
-                "L2* = s2 max(1, B_U^2) + s1 sqrt(2 + (32/27)^2 B_U^2): the W-W block is the third "
-                "central moment in direction U times q q^T",
-                "E9",
-            ),
-        },
-        default="printed",
-        hypotheses=SAMPLE,
-        bound=_bound("L2"),
-        needs_event=True,
-        errata=("E9",),
-        references=REFERENCE,
-    )
+claim(
+    "eq-16",
+    "Gradient of U.a",
+    "Eq. (16)",
+    "z = U.a has |grad_U z|^2 + ||grad_W z||_F^2 <= 1 + |U|^2.",
+    r"\|\nabla_{\theta_i}z_i\|_2^2\le1+\|U_i\|_2^2",
+    sides=_slope,
+    naive=_slope_naive,
+    families=HEADS,
+    targets=_targets,
+    forms={"printed": "1 + |U|^2; tight as |U| vanishes or grows", "sharp": "max(1, |U|^2)"},
+    hypotheses=SAMPLE,
+    where=APPENDIX,
 )
 
 _BLOCK = {"printed": 8.0, "sharp": 32 / 27, "conjectured": 4 / (3 * np.sqrt(3))}
 
 
 def _block(i: HeadInstance, variant: str) -> Sides:
-    d = i.q.shape[0]
-    H = model.head_hessian(i, linear=True)
-    return Sides(safe_norm(jnp.ravel(H[d:, d:])), _BLOCK[variant] * safe_norm(i.U))
+    H = jax.hessian(model.pooled_value, argnums=2)(i, i.U, i.W)
+    return Sides(safe_norm(jnp.ravel(H)), _BLOCK[variant] * safe_norm(i.U))
 
 
 def _block_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
@@ -160,41 +168,38 @@ def _skewed() -> tuple[HeadInstance, ...]:
     return (antipodal(logit=0.5 * float(np.log(p / (1 - p)))),)
 
 
-eq_17 = claims.add(
-    Claim(
-        id="arda2026/eq-17",
-        title="The W-W block of the Hessian of U.a",
-        kind=Kind.DETERMINISTIC,
-        equations="Eq. (17)",
-        statement="The W-W block of the Hessian of z = U.a has Frobenius norm at most 8 |U|.",
-        latex=r"\|\nabla^2_{\mathrm{vec}W}z\|_F\le 8\|U\|_2",
-        sides=_block,
-        naive=_block_naive,
-        families=HEADS[:1],
-        targets=_skewed,
-        variants={
-            "printed": Variant("constant 8"),
-            "sharp": Variant("constant 32/27, proved", "E9"),
-            "conjectured": Variant("constant 4/(3 sqrt 3), the supremum found by search", "E9"),
-        },
-        default="printed",
-        hypotheses=SAMPLE,
-        errata=("E9",),
-        references=REFERENCE,
-    )
+claim(
+    "eq-17",
+    "The W-W block of the Hessian of U.a",
+    "Eq. (17)",
+    "The W-W block of the Hessian of z = U.a has Frobenius norm at most 8 |U|.",
+    r"\|\nabla^2_{\mathrm{vec}W}z\|_F\le 8\|U\|_2",
+    sides=_block,
+    naive=_block_naive,
+    families=SMALL_HEADS,
+    targets=_skewed,
+    forms={
+        "printed": "constant 8",
+        "sharp": ("constant 32/27, proved", "E9"),
+        "conjectured": ("constant 4/(3 sqrt 3), the supremum found by search", "E9"),
+    },
+    hypotheses=SAMPLE,
+    where=APPENDIX,
 )
 
 
 @instance_class
 @dataclass(frozen=True)
-class MatrixInstance:
+class MatrixInstance(Domain):
     """A square matrix as a linear map."""
 
     A: Float[Array, "k k"]
 
 
 def _draw_matrices(rng: np.random.Generator, count: int) -> MatrixInstance:
-    return MatrixInstance(rng.normal(size=(count, 3, 3)))
+    """Sums of a random matrix and a random multiple of the identity."""
+    shift = rng.normal(size=(count, 1, 1)) * spread(rng, 0.1, 100.0, count, 1, 1)
+    return MatrixInstance(rng.normal(size=(count, 3, 3)) + shift * np.eye(3))
 
 
 def _implication(i: MatrixInstance, variant: str) -> Sides:
@@ -225,24 +230,19 @@ def _operator_norm_naively(num: Arithmetic, A: Any) -> Any:
     return num.exp(num.between(low, high) / 2)
 
 
-lemma_2b_step = claims.add(
-    Claim(
-        id="arda2026/lemma-2b-step",
-        title="From the induced norm to the Frobenius norm",
-        kind=Kind.DETERMINISTIC,
-        equations="the step before Eq. (17)",
-        statement="A bound on the induced norm of a linear map bounds its Frobenius norm.",
-        latex=r"\|A\|_F\le\|A\|_{F\to F}",
-        sides=_implication,
-        naive=_implication_naive,
-        families=(Family("matrices 3 x 3", _draw_matrices, lambda i: i),),
-        targets=lambda: (MatrixInstance(np.eye(2)), MatrixInstance(np.eye(3))),
-        variants={
-            "printed": Variant("the same constant: fails for the identity", "E9", fails=True),
-            "corrected": Variant("times sqrt(k) in dimension k", "E9"),
-        },
-        default="corrected",
-        errata=("E9",),
-        references=REFERENCE,
-    )
+claim(
+    "lemma-2b-step",
+    "From the induced norm to the Frobenius norm",
+    "the step before Eq. (17)",
+    "A bound on the induced norm of a linear map bounds its Frobenius norm.",
+    r"\|A\|_F\le\|A\|_{F\to F}",
+    sides=_implication,
+    naive=_implication_naive,
+    families=(Family("matrices 3 x 3", _draw_matrices, lambda i: i),),
+    targets=lambda: (MatrixInstance(np.eye(2)), MatrixInstance(np.eye(3))),
+    forms={
+        "printed": false("the same constant: fails for the identity", "E9"),
+        "corrected": ("times sqrt(k) in dimension k", "E9"),
+    },
+    where=APPENDIX,
 )

@@ -1,73 +1,105 @@
-"""The model of arda2026 on one sample with an explicit query: what the claims differentiate."""
+"""The model of arda2026 with an explicit query per sample: what the claims differentiate."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ...core import Array, activation_named, mirrored_sum, pooled_attention
-from ...models import PooledAttentionParams
+from ...core import Activation, Array, head_features, pooled_attention
+from ...core._tree import subtract as difference  # noqa: F401
+from ...kernels import Linearised
+from ...models import PooledAttention, PooledAttentionParams
 from .instances import HeadInstance, ModelInstance, safe_norm
 
 
-def head(X: Array, q: Array, U: Array, W: Array, activation: str) -> Float[Array, ""]:
-    """h = sigma(U . a(X; W)) [arda2026, Eq. (3)]."""
-    return activation_named(activation)(U @ (pooled_attention(X, W, q) @ X))
+def network(i: HeadInstance | ModelInstance, q: Float[Array, "d"], m: int = 1) -> PooledAttention:
+    """The model whose query is q whatever the sample."""
+    return PooledAttention(int(q.shape[-1]), m, i.sigma, lambda X: q)
 
 
 def head_gradient(i: HeadInstance) -> Float[Array, "p"]:
     """(grad_U h, vec grad_W h) by autodiff."""
-    g_U, g_W = jax.grad(lambda U, W: head(i.X, i.q, U, W, i.activation), argnums=(0, 1))(i.U, i.W)
+    g_U, g_W = jax.grad(network(i, i.q).head, argnums=(0, 1))(i.U, i.W, i.X)
     return jnp.concatenate([g_U, jnp.ravel(g_W)])
 
 
-def head_hessian(i: HeadInstance, *, linear: bool = False) -> Float[Array, "p p"]:
-    """The Hessian of h in (U, vec W) by autodiff; of z = U.a itself if `linear`."""
+def head_hessian(i: HeadInstance) -> Float[Array, "p p"]:
+    """The Hessian of h in (U, vec W) by autodiff."""
     d = i.q.shape[0]
 
     def value(theta: Array) -> Array:
-        U, W = theta[:d], jnp.reshape(theta[d:], (d, d))
-        if linear:
-            return U @ (pooled_attention(i.X, W, i.q) @ i.X)
-        return head(i.X, i.q, U, W, i.activation)
+        return network(i, i.q).head(theta[:d], jnp.reshape(theta[d:], (d, d)), i.X)
 
     return jax.hessian(value)(jnp.concatenate([i.U, jnp.ravel(i.W)]))
 
 
-def heads(phi: PooledAttentionParams, X: Array, q: Array, activation: str) -> Float[Array, "m"]:
-    """h_i for every head."""
-    return jax.vmap(lambda U, W: head(X, q, U, W, activation))(phi.U, phi.W)
+def pooled_value(i: HeadInstance, U: Float[Array, "d"], W: Float[Array, "d d"]) -> Float[Array, ""]:
+    """z = U . a(X; W), what the activation is applied to."""
+    return U @ (pooled_attention(i.X, W, i.q) @ i.X)
 
 
-def output(phi: PooledAttentionParams, X: Array, q: Array, activation: str) -> Float[Array, ""]:
-    """f(X; phi) [arda2026, Eq. (4)]."""
-    return mirrored_sum(phi.c * heads(phi, X, q, activation)) / math.sqrt(phi.c.shape[0])
+def _per_sample(i: ModelInstance, function: Any) -> Any:
+    """function(model, X_j) for every sample."""
+    return jax.vmap(lambda X, q: function(network(i, q, i.m), X))(i.X, i.q)
 
 
-def difference(phi: PooledAttentionParams, other: PooledAttentionParams) -> PooledAttentionParams:
-    """phi - other, block by block."""
-    return jax.tree.map(jnp.subtract, phi, other)
+def heads(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n m"]:
+    """h_i(X_j) for every sample and head."""
+
+    def of(model: PooledAttention, X: Array) -> Array:
+        return jax.vmap(model.head, in_axes=(0, 0, None))(phi.U, phi.W, X)
+
+    return _per_sample(i, of)
 
 
 def outputs(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n"]:
     """f(X_j; phi) for every sample."""
-    return jax.vmap(lambda X, q: output(phi, X, q, i.activation))(i.X, i.q)
+    return _per_sample(i, lambda model, X: model(phi, X))
 
 
 def linear_outputs(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n"]:
-    """f_lin(X_j; phi) by one forward derivative at phi0 [arda2026, Definition 3]."""
-    value, slope = jax.jvp(lambda p: outputs(i, p), (i.initial,), (difference(phi, i.initial),))
-    return value + slope
+    """f_lin(X_j; phi) for every sample [arda2026, Definition 3]."""
+    return _per_sample(i, lambda model, X: Linearised(model, i.initial)(phi, X))
 
 
 def gradients(i: ModelInstance, phi: PooledAttentionParams) -> PooledAttentionParams:
     """grad f(X_j; phi) by autodiff, blocks with leading axes (n, m)."""
-    per_sample = jax.grad(output)
-    return jax.vmap(lambda X, q: per_sample(phi, X, q, i.activation))(i.X, i.q)
+    return _per_sample(i, lambda model, X: jax.grad(model)(phi, X))
+
+
+def loss(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, ""]:
+    """L(phi), the mean of the squared residuals."""
+    return jnp.mean((outputs(i, phi) - i.y) ** 2)
+
+
+def flat_blocks(blocks: Any) -> Float[Array, "... p"]:
+    """(c, U, vec W) of every head as one vector, for blocks with any leading axes."""
+    c, U, W = blocks
+    return jnp.concatenate([c[..., None], U, jnp.reshape(W, (*U.shape[:-1], -1))], axis=-1)
+
+
+def sample_features(
+    sigma: Activation,
+    X: Float[Array, "T d"],
+    q: Float[Array, "d"],
+    U: Float[Array, "m d"],
+    W: Float[Array, "m d d"],
+) -> Float[Array, "m p"]:
+    """(phi_c, phi_u, vec phi_w) of every head on one sample, as one vector each [Sec. 5.4]."""
+
+    def one(U: Any, W: Any) -> Any:
+        part = head_features(X, q, U, W, sigma)
+        return flat_blocks((part.phi_c, part.phi_u, jnp.outer(part.w_left, q)))
+
+    return jax.vmap(one)(U, W)
+
+
+def features(i: Any, U: Float[Array, "m d"], W: Float[Array, "m d d"]) -> Float[Array, "n m p"]:
+    """The features of every sample and head of an instance with samples (X, q)."""
+    return jax.vmap(lambda X, q: sample_features(i.sigma, X, q, U, W))(i.X, i.q)
 
 
 def per_head_norms(g: PooledAttentionParams) -> tuple[Any, Any]:
