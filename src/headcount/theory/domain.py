@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core import BadArgument, activation_named
+from ._pytree import axes_of
 
 MOST_ENTRIES = 10**6
 MOST_HEADS = 10**5
-_SHAPE = re.compile(r"""["']([^"']*)["']""")
 
 
 class Domain:
@@ -46,21 +45,8 @@ class Domain:
             raise BadArgument("instance", name, reason, fix="stay inside the domain of the claim")
 
 
-def axes_of(instance: Any) -> dict[str, tuple[str, ...]]:
-    """Field to axis names, for the fields that hold arrays."""
-    found = {}
-    for field in dataclasses.fields(instance):
-        shape = getattr(field.type, "dim_str", None)
-        match = _SHAPE.search(field.type) if isinstance(field.type, str) else None
-        if match is not None:
-            shape = match[1]
-        if shape is not None:
-            found[field.name] = tuple(shape.split())
-    return found
-
-
 def _by_hand(instance: Any) -> bool:
-    for name, axes in axes_of(instance).items():
+    for name, axes in axes_of(type(instance)).items():
         value = getattr(instance, name)
         kinds: tuple[type, ...] = (np.ndarray,) if axes else (np.ndarray, np.generic, float)
         if not isinstance(value, kinds):
@@ -70,7 +56,7 @@ def _by_hand(instance: Any) -> bool:
 
 def _batched(instance: Any) -> bool:
     lengths = set()
-    for name, axes in axes_of(instance).items():
+    for name, axes in axes_of(type(instance)).items():
         value = np.asarray(getattr(instance, name))
         if value.ndim != len(axes) + 1:
             return False
@@ -100,7 +86,7 @@ def activation_problem(name: Any) -> str | None:
 def _array_problem(instance: Any) -> str | None:
     sizes: dict[str, int] = {}
     entries = 0
-    for name, axes in axes_of(instance).items():
+    for name, axes in axes_of(type(instance)).items():
         try:
             value = np.asarray(getattr(instance, name), dtype=np.float64)
         except (TypeError, ValueError):
