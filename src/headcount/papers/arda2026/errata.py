@@ -42,8 +42,8 @@ add_errata(
         "Proof of Lemma 5, tail after Eq. (23)",
         "2 exp(-N t^2/K^2) with K the psi_2 norm.",
         "With this scale the tail is not a theorem: the mean of fair signs exceeds it. Centring "
-        "costs a further constant, at most 2: the psi_2 norm of Z - EZ can exceed that of Z. The lemma's "
-        "final bound is true all the same, see E6.",
+        "costs a further constant, at most 2: the psi_2 norm of Z - EZ can exceed that of Z. The "
+        "lemma's final bound is true all the same, see E6.",
         "Hoeffding's inequality, and the proof of E6.",
     ),
     (
