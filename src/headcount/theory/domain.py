@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core import BadArgument, activation_named
+from ..core import Activation, BadArgument, activation_named
 from ._pytree import axes_of
 
 MOST_ENTRIES = 10**6
@@ -23,11 +23,18 @@ MOST_HEADS = 10**5
 class Domain:
     """A base for instance classes; shapes are read from the jaxtyping annotations.
 
-    `positive` names the fields whose entries must exceed zero. `outside` is for what a class asks
-    beyond that; it may rely on finite arrays of consistent shapes.
+    `positive` names the fields whose entries must exceed zero, `fractions` those that must lie
+    strictly between 0 and 1. `outside` is for what a class asks beyond that; it may rely on
+    finite arrays of consistent shapes.
     """
 
     positive: ClassVar[tuple[str, ...]] = ()
+    fractions: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def sigma(self) -> Activation:
+        """The activation with its bounds, for classes with a field `activation`."""
+        return activation_named(getattr(self, "activation"))  # noqa: B009
 
     def problem(self) -> str | None:
         """Why this is no instance, in words; None if it is one."""
@@ -96,8 +103,10 @@ def _array_problem(instance: Any) -> str | None:
             return reason
         if not np.all(np.isfinite(value)):
             return f"{name} has entries that are not finite"
-        if name in instance.positive and not np.all(value > 0):
+        if name in (*instance.positive, *instance.fractions) and not np.all(value > 0):
             return f"{name} = {value.tolist()} must be positive"
+        if name in instance.fractions and not np.all(value < 1):
+            return f"{name} = {value.tolist()} must be below 1"
         entries += value.size
     heads = max(sizes.get("m", 0), 2 * sizes.get("half", 0))
     if entries > MOST_ENTRIES or heads > MOST_HEADS:

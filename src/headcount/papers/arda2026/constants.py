@@ -7,7 +7,7 @@ proved in docs/theory.md and survive the falsifier. B_U is a priori (Remark 7) o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import jax.numpy as jnp
@@ -22,6 +22,10 @@ Number = Any
 
 def _largest(a: Number, b: Number) -> Number:
     return max(a, b) if isinstance(b, float) else jnp.maximum(a, b)
+
+
+def _smallest(a: Number, b: Number) -> Number:
+    return min(a, b) if isinstance(a, float) else jnp.minimum(a, b)
 
 
 def _log(x: Number) -> Number:
@@ -114,8 +118,21 @@ def output_envelope(sigma: Activation, L1: Number, rho: Any) -> Number:
 
 
 def output_trivially(sigma: Activation, rho: Any, m: Number) -> Number:
-    """s0 (sqrt(m) + rho_c) >= |f|, from |h| <= s0 alone."""
+    """s0 (sqrt(m) + rho_c) >= |f|, because |c_i| <= 1 + rho_c/sqrt m and |h| <= s0."""
     return sigma.sigma0 * (m**0.5 + rho[0])
+
+
+def known_output(sigma: Activation, B_U: Number, rho: Any, m: Number) -> Number:
+    """What bounds |f| on Omega_rho without Theorem 1: the trivial bound, or f_max with L1*."""
+    near_start = output_envelope(sigma, lipschitz(sigma, B_U, "sharp"), rho)
+    return _smallest(near_start, output_trivially(sigma, rho, m))
+
+
+def known_change(sigma: Activation, B_U: Number, rho: Any, nu: Any, m: Number) -> Number:
+    """What bounds the change-of-feature error without (38): both gradients by their own bound."""
+    L1 = lipschitz(sigma, B_U, "sharp")
+    here, at_start = (gradient_envelope(sigma, L1, r, m, "sharp") for r in (rho, (0.0, 0.0, 0.0)))
+    return (here + at_start) * (length(nu) + length(rho))
 
 
 def label_envelope(sigma: Activation, nu: Any, d: Number, tier: str) -> Number:
@@ -135,30 +152,8 @@ def loss_gradient(f_max: Number, y_max: Number, A: Number) -> Number:
     return 4 * (f_max + y_max) ** 2 * A**2
 
 
-@dataclass(frozen=True)
-class Constants:
-    """Every constant of arda2026 for one setting and tier.
-
-    `distance` is that of Eq. (32); `change_c`, `change_theta`, `change`: see `feature_change`.
-    """
-
-    B_U: Number
-    L1: Number
-    L2: Number
-    B_lin: Number
-    B_app: Number
-    B_CoF: Number
-    f_max: Number
-    y_max: Number
-    A: Number
-    B_grad: Number
-    k: Number
-    rho_norm: Number
-    nu_norm: Number
-    distance: Number
-    change_c: Number
-    change_theta: Number
-    change: Number
+class Constants(SimpleNamespace):
+    """Every constant of arda2026 for one setting and tier, by the name it has in `constants_at`."""
 
     def to_dict(self) -> dict[str, Number]:
         """Name to value."""
@@ -177,7 +172,10 @@ def constants_at(
     delta: Number,
     tier: str,
 ) -> Constants:
-    """All constants of ledger section 1.7; B_app is the form that is proved, with s1 nu_w."""
+    """All constants of ledger section 1.7; B_app is the form that is proved, with s1 nu_w.
+
+    `distance` is that of Eq. (32); `change_c`, `change_theta` and `change` are `feature_change`.
+    """
     L1, L2 = lipschitz(sigma, B_U, tier), smoothness(sigma, B_U, tier)
     f_max, y_max = output_envelope(sigma, L1, rho), label_envelope(sigma, nu, d, tier)
     A = gradient_envelope(sigma, L1, rho, m, tier)

@@ -14,6 +14,7 @@ from .instances import MODELS, ModelInstance
 from .naive import Data
 from .setting import Setting
 
+Trivial = Callable[[Any, dict[str, Any]], Any]
 Forms = str | Mapping[str, str | tuple[str, str] | Variant]
 """The forms of a claim: a text, (text, erratum) or a whole variant each; a text alone: printed."""
 
@@ -96,14 +97,12 @@ def table_of(i: ModelInstance, tier: str) -> dict[str, Any]:
     return constants_at(i.sigma, i.B_U, i.rho, i.nu, **sizes).to_dict()
 
 
-def constant_bound(
-    name: str, trivial: Callable[[Any], Any] | None = None
-) -> Callable[[Setting, str], Bound]:
+def constant_bound(name: str, trivial: Trivial | None = None) -> Callable[[Setting, str], Bound]:
     """The a priori right side that is one of the constants."""
 
     def bound(setting: Setting, variant: str) -> Bound:
         table = constants(setting, variant).to_dict()
-        return Bound(table[name], table, None if trivial is None else trivial(setting))
+        return Bound(table[name], table, None if trivial is None else trivial(setting, table))
 
     return bound
 
@@ -113,20 +112,21 @@ def near_start(
     measured: Callable[[ModelInstance], Any],
     naively: Callable[[Arithmetic, Data], Any],
     constant: str,
-    trivial: Callable[[Any], Any] | None = None,
+    trivial: Trivial | None = None,
     forms: Forms,
     where: str = "App. A.7",
     **more: Any,
 ) -> Claim:
     """Register measured(i) <= constant, for phi in Omega_rho and |c0| = 1 in pairs.
 
-    `constant` names one of the constants, the same in both arithmetics. `trivial(i)` bounds the
-    left side without the claim.
+    `constant` names one of the constants, the same in both arithmetics. `trivial(i, table)`
+    bounds the left side without the claim.
     """
 
     def sides(i: ModelInstance, variant: str) -> Sides:
         table = table_of(i, variant)
-        return Sides(measured(i), table[constant], table, None if trivial is None else trivial(i))
+        known = None if trivial is None else trivial(i, table)
+        return Sides(measured(i), table[constant], table, known)
 
     def slow(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
         return naively(num, data), naive_constants.table(num, data, variant)[constant]

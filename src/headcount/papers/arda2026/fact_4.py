@@ -6,6 +6,7 @@ maximises P / (what is allowed) itself; Definition 1 is also tested by frequency
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,8 +28,6 @@ from .instances import spread
 from .naive import Data
 from .setting import Setting
 
-APPENDIX = "App. A.1"
-CONCENTRATION = ("Boucheron, Lugosi, Massart 2013, Thm. 5.6",)
 _LARGEST_D, _LARGEST_M = 10**4, 10**5
 
 
@@ -71,6 +70,12 @@ def _project(instance: GaussianInstance) -> GaussianInstance:
 
 
 FAMILY = (Family("dimensions, widths, probabilities", _draw, _project),)
+gaussian = functools.partial(
+    claim,
+    families=FAMILY,
+    where="App. A.1",
+    also=("Boucheron, Lugosi, Massart 2013, Thm. 5.6",),
+)
 
 
 def _mean(d: Any) -> Any:
@@ -127,7 +132,7 @@ def _tail_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return above + 1 - _upper_naively(num, d, mean - t), 2 * allowed
 
 
-claim(
+gaussian(
     "fact-4",
     "Concentration of a Gaussian norm",
     "Fact 4",
@@ -136,16 +141,13 @@ claim(
     kind=Kind.HIGH_PROBABILITY,
     sides=_tail,
     naive=_tail_naive,
-    families=FAMILY,
     forms={
         "printed": "two-sided, factor 2",
         "one-sided": ("P(|G| >= E|G| + t) <= exp(-t^2/2), what the maximum uses", "E3"),
     },
-    where=APPENDIX,
-    also=CONCENTRATION,
 )
 
-claim(
+gaussian(
     "fact-4-mean",
     "Mean of a Gaussian norm",
     "Fact 4",
@@ -156,10 +158,7 @@ claim(
         _mean_naively(num, num.whole(data["d"])),
         num.sqrt(data["d"]),
     ),
-    families=FAMILY,
     forms="tight as d grows",
-    where=APPENDIX,
-    also=CONCENTRATION,
 )
 
 
@@ -189,7 +188,7 @@ def _maximum_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]
     return _some_exceeds_naively(num, d, m, radius), num.exp(data["log_delta"])
 
 
-claim(
+gaussian(
     "fact-4-max",
     "Largest of m Gaussian norms",
     "Fact 4",
@@ -198,11 +197,8 @@ claim(
     kind=Kind.HIGH_PROBABILITY,
     sides=_maximum,
     naive=_maximum_naive,
-    families=FAMILY,
     forms="the union bound over the one-sided tail",
     errata=("E3",),
-    where=APPENDIX,
-    also=CONCENTRATION,
 )
 
 
@@ -234,11 +230,7 @@ class EventInstance(Domain):
     U: Float[Array, "half d"]
     delta: Float[Array, ""]
 
-    positive = ("delta",)
-
-    def outside(self) -> str | None:
-        """delta is below 1."""
-        return None if self.delta < 1 else f"delta = {self.delta} is not below 1"
+    fractions = ("delta",)
 
 
 def _draw_event(case: Mapping[str, Any], rng: np.random.Generator, count: int) -> EventInstance:

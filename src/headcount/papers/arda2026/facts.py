@@ -48,6 +48,8 @@ def _fact_1_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return num.total(entries), num.number(1 if variant == "sharp" else 2)
 
 
+softmax_identity = functools.partial(identity, families=LOGITS, where=APPENDIX)
+
 claim(
     "fact-1",
     "Softmax Jacobian in the infinity-to-one norm",
@@ -90,7 +92,7 @@ def _closed_jacobian(z: Any) -> Any:
 
 _jacobian = jax.jacfwd(jax.nn.softmax)
 
-identity(
+softmax_identity(
     "fact-1-jacobian",
     "The softmax Jacobian",
     "Fact 1",
@@ -101,11 +103,9 @@ identity(
         flat(_jacobian_naively(num, data)),
         _closed_jacobian_naively(num, data),
     ),
-    families=LOGITS,
-    where=APPENDIX,
 )
 
-identity(
+softmax_identity(
     "fact-1-symmetry",
     "The softmax Jacobian is symmetric",
     "Fact 1",
@@ -116,8 +116,6 @@ identity(
         flat(_jacobian_naively(num, data)),
         flat(list(zip(*_jacobian_naively(num, data), strict=True))),
     ),
-    families=LOGITS,
-    where=APPENDIX,
 )
 
 
@@ -126,7 +124,7 @@ def _kernel(i: SoftmaxInstance, variant: str) -> Sides:
     return Sides(jnp.diag(J), jnp.diag(J) - jnp.sum(J, axis=1), scale=1.0)
 
 
-identity(
+softmax_identity(
     "fact-1-kernel",
     "Constants are in the kernel of the softmax Jacobian",
     "Fact 1",
@@ -141,8 +139,6 @@ identity(
             for k, row in enumerate(_jacobian_naively(num, data))
         ],
     ),
-    families=LOGITS,
-    where=APPENDIX,
 )
 
 
@@ -189,7 +185,9 @@ def _trace(num: Arithmetic, M: Any) -> Any:
     return num.total([M[k][k] for k in range(len(M))])
 
 
-claim(
+on_heads = functools.partial(claim, families=HEADS, targets=_targets, where=APPENDIX)
+
+on_heads(
     "fact-2",
     "Pooled token",
     "Fact 2, Remark 5",
@@ -197,12 +195,9 @@ claim(
     r"\|a(X;W)\|_2 \le 1",
     sides=lambda head, variant: Sides(safe_norm(_pool(head)[0]), 1.0),
     naive=lambda num, data, variant: (norm(num, one_head(num, data).a), num.number(1)),
-    families=HEADS,
-    targets=_targets,
     forms="attained when all weight is on unit tokens that agree",
     hypotheses=(TOKENS,),
     bound=1.0,
-    where=APPENDIX,
 )
 
 
@@ -217,7 +212,7 @@ def _fact_3_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return _trace(num, unit.M) + extra, num.number(1)
 
 
-claim(
+on_heads(
     "fact-3",
     "Trace of the attention covariance",
     "Fact 3, Remark 4",
@@ -225,15 +220,12 @@ claim(
     r"\operatorname{tr} M(X;W) \le \sum_t \alpha_t\|X_t\|_2^2 \le 1",
     sides=_fact_3,
     naive=_fact_3_naive,
-    families=HEADS,
-    targets=_targets,
     forms={
         "printed": "attained by two antipodal unit tokens of weight 1/2",
         "sharp": "tr M + |a|^2 <= 1, since tr M = sum_t alpha_t |X_t|^2 - |a|^2",
     },
     hypotheses=(TOKENS,),
     bound=1.0,
-    where=APPENDIX,
 )
 
 
@@ -273,7 +265,7 @@ def _semidefinite_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any,
     return abs(dot(U, times(M, w))), (dot(U, times(M, U)) + dot(w, times(M, w))) / 2
 
 
-claim(
+on_heads(
     "fact-3-semidefinite",
     "M is positive semi-definite",
     "Fact 3",
@@ -282,10 +274,7 @@ claim(
     r"M\succeq0",
     sides=_semidefinite,
     naive=_semidefinite_naive,
-    families=HEADS,
-    targets=_targets,
     forms="attained by w = U",
-    where=APPENDIX,
 )
 
 
@@ -299,7 +288,7 @@ def _frobenius_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, An
     return norm(num, flat(M)), _trace(num, M)
 
 
-claim(
+on_heads(
     "fact-3-frobenius",
     "Frobenius norm of the attention covariance",
     "Fact 3",
@@ -307,10 +296,7 @@ claim(
     r"\|M\|_F \le \operatorname{tr} M",
     sides=_frobenius,
     naive=_frobenius_naive,
-    families=HEADS,
-    targets=_targets,
     forms="attained by rank-one M",
-    where=APPENDIX,
 )
 
 
@@ -324,7 +310,7 @@ def _order_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return dot(U, times(unit.M, U)), dot(unit.alpha, [dot(x, U) ** 2 for x in data["X"]])
 
 
-claim(
+on_heads(
     "fact-3-order",
     "The attention covariance below the second moment",
     "Fact 3",
@@ -332,8 +318,5 @@ claim(
     r"M \preceq \sum_t \alpha_t X_t X_t^\top",
     sides=_order,
     naive=_order_naive,
-    families=HEADS,
-    targets=_targets,
     forms="attained where the pooled token is orthogonal to U",
-    where=APPENDIX,
 )

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ...core._tree import squared_norm
 from ...theory.slow import Arithmetic, dot, norm
-from . import model, naive
+from . import constants, model, naive
 from .declare import near_start
 from .hypotheses import LABELS, NEAR_START
 from .instances import ModelInstance
@@ -78,6 +78,13 @@ def _loss_gradient_naively(num: Arithmetic, data: Data) -> Any:
     return dot(total, total)
 
 
+def _known_gradient(at: Any, k: dict[str, Any]) -> Any:
+    """(42) with what is known about |f| and |y| without it."""
+    f = constants.known_output(at.sigma, k["B_U"], at.rho, at.m)
+    y = constants.label_envelope(at.sigma, at.nu, at.d, "sharp")
+    return constants.loss_gradient(f, y, k["A"])
+
+
 near_start(
     "eq-42",
     "Size of the loss gradient",
@@ -88,6 +95,7 @@ near_start(
     measured=lambda i: squared_norm(jax.grad(model.loss, argnums=1)(i, i.params)),
     naively=_loss_gradient_naively,
     constant="B_grad",
+    trivial=_known_gradient,
     targets=tight_models,
     forms={
         "printed": "with y_max",

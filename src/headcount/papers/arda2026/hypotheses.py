@@ -61,7 +61,8 @@ def _displacement(c: Any, U: Any, W: Any) -> Any:
     )
 
 
-def _displacement_naively(num: Arithmetic, c: Any, U: Any, W: Any) -> Any:
+def displacement_naively(num: Arithmetic, c: Any, U: Any, W: Any) -> Any:
+    """The largest norm of any head's block."""
     sizes = [abs(entry) for entry in c]
     sizes += [norm(num, row) for row in U]
     sizes += [norm(num, flat(matrix)) for matrix in W]
@@ -85,12 +86,12 @@ PAIRED = Hypothesis(
 FEASIBLE = Hypothesis(
     "phi in Omega_rho",
     lambda i: _displacement(i.dc, i.dU, i.dW),
-    lambda num, data: _displacement_naively(num, data["dc"], data["dU"], data["dW"]),
+    lambda num, data: displacement_naively(num, data["dc"], data["dU"], data["dW"]),
 )
 TRANSPORT = Hypothesis(
     "v in V_nu",
     lambda i: _displacement(i.vc, i.vu, i.vw),
-    lambda num, data: _displacement_naively(num, data["vc"], data["vu"], data["vw"]),
+    lambda num, data: displacement_naively(num, data["vc"], data["vu"], data["vw"]),
 )
 LABELS = in_cube("labels of a target in F_nu", "labels")
 DIRECTION = Hypothesis(

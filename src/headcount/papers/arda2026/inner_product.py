@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Activation, Array, activation_named
+from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.slow import Arithmetic, activation, dot, flat
@@ -45,11 +45,6 @@ class MirroredInstance(Domain):
         if p != 1 + d + d * d:
             return f"p = {p} is not 1 + d + d^2 with d = {d}"
         return None if self.activation in ODD else f"activation is not one of {ODD}"
-
-    @property
-    def sigma(self) -> Activation:
-        """The activation with its bounds."""
-        return activation_named(self.activation)
 
 
 def _mirror(d: int) -> Float[Array, "p"]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Activation, Array, activation_named, check_positive
+from ...core import Array, activation_named, check_positive
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
@@ -49,11 +49,6 @@ class HeadInstance(Domain):
     v: Float[Array, "d d"]
     activation: str = "tanh"
 
-    @property
-    def sigma(self) -> Activation:
-        """The activation with its bounds."""
-        return activation_named(self.activation)
-
 
 @instance_class
 @dataclass(frozen=True)
@@ -80,12 +75,7 @@ class ModelInstance(Domain):
     labels: Float[Array, "n"]
     activation: str = "tanh"
 
-    positive = ("rho", "nu")
-
-    @property
-    def sigma(self) -> Activation:
-        """The activation with its bounds."""
-        return activation_named(self.activation)
+    positive: ClassVar[tuple[str, ...]] = ("rho", "nu")
 
     @property
     def n(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +62,9 @@ def _targets() -> tuple[HeadInstance, ...]:
     return antipodal(U=3.0), antipodal(U=0.0, logit=40.0), antipodal(U=U, logit=steepest / U)
 
 
-claim(
+on_heads = functools.partial(claim, hypotheses=SAMPLE, where=APPENDIX)
+
+on_heads(
     "lemma-2a",
     "Lipschitz constant of a head",
     "Lemma 2 (a)",
@@ -79,13 +82,11 @@ claim(
         "sharp": "L1* = s1 max(1, B_U): |a|^2 + |MU|^2 <= r + (1-r)^2 B_U^2 with r = |a|^2, convex "
         "in r, so the largest value is at an end; both ends are attained",
     },
-    hypotheses=SAMPLE,
     bound=_bound("L1"),
     needs_event=True,
-    where=APPENDIX,
 )
 
-claim(
+on_heads(
     "lemma-2b",
     "Smoothness constant of a head",
     "Lemma 2 (b), Eqs. (15)-(17)",
@@ -106,10 +107,8 @@ claim(
             "E9",
         ),
     },
-    hypotheses=SAMPLE,
     bound=_bound("L2"),
     needs_event=True,
-    where=APPENDIX,
 )
 
 
@@ -127,7 +126,7 @@ def _slope_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return dot(unit.a, unit.a) + dot(MU, MU) * dot(q, q), bound
 
 
-claim(
+on_heads(
     "eq-16",
     "Gradient of U.a",
     "Eq. (16)",
@@ -138,8 +137,6 @@ claim(
     families=HEADS,
     targets=_targets,
     forms={"printed": "1 + |U|^2; tight as |U| vanishes or grows", "sharp": "max(1, |U|^2)"},
-    hypotheses=SAMPLE,
-    where=APPENDIX,
 )
 
 _BLOCK = {"printed": 8.0, "sharp": 32 / 27, "conjectured": 4 / (3 * np.sqrt(3))}
@@ -168,7 +165,7 @@ def _skewed() -> tuple[HeadInstance, ...]:
     return (antipodal(logit=0.5 * float(np.log(p / (1 - p)))),)
 
 
-claim(
+on_heads(
     "eq-17",
     "The W-W block of the Hessian of U.a",
     "Eq. (17)",
@@ -183,8 +180,6 @@ claim(
         "sharp": ("constant 32/27, proved", "E9"),
         "conjectured": ("constant 4/(3 sqrt 3), the supremum found by search", "E9"),
     },
-    hypotheses=SAMPLE,
-    where=APPENDIX,
 )
 
 

@@ -118,10 +118,9 @@ def _errors_naively(num: Arithmetic, data: Data) -> list[Any]:
     ]
 
 
-def _any_error(at: Any) -> Any:
+def _any_error(at: Any, k: dict[str, Any]) -> Any:
     """|f - f_lin| from |h| <= s0 and the size of the linear term alone."""
-    B_U = constants.value_bound(at) if isinstance(at, Setting) else at.B_U
-    linear = constants.lipschitz(at.sigma, B_U, "sharp") * constants.drift_radius(at.rho)
+    linear = constants.lipschitz(at.sigma, k["B_U"], "sharp") * k["k"]
     return 2 * constants.output_trivially(at.sigma, at.rho, at.m) + linear
 
 
@@ -200,7 +199,7 @@ near_start(
         abs(naive.output(num, data, j, naive.current(num, data))) for j in naive.samples(data)
     ),
     constant="f_max",
-    trivial=lambda at: constants.output_trivially(at.sigma, at.rho, at.m),
+    trivial=lambda at, k: constants.output_trivially(at.sigma, at.rho, at.m),
     targets=tight_models,
     forms={"printed": "with L1", "sharp": "with L1*"},
 )

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Activation, Array, activation_named, pooled_attention, softmax_covariance_times
+from ...core import Array, activation_named, pooled_attention, softmax_covariance_times
 from ...theory import Bound, Experiment, Kind, Sides, instance_class
 from ...theory.domain import MOST_ENTRIES, Domain, case_problem
 from ...theory.slow import FLOATS, Arithmetic, activation, dot, flat, norm, times
@@ -46,16 +46,8 @@ class ApproximationInstance(Domain):
     delta: Float[Array, ""]
     activation: str = "tanh"
 
-    positive = ("nu", "delta")
-
-    def outside(self) -> str | None:
-        """delta is below 1."""
-        return None if self.delta < 1 else f"delta = {self.delta} is not below 1"
-
-    @property
-    def sigma(self) -> Activation:
-        """The activation with its bounds."""
-        return activation_named(self.activation)
+    positive = ("nu",)
+    fractions = ("delta",)
 
 
 def _lemma_5(i: ApproximationInstance, variant: str) -> Sides:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Activation, Array, activation_named, pooled_attention
+from ...core import Activation, Array, pooled_attention
 from ...theory import Bound, Family, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.slow import Arithmetic, activation, dot, flat, norm, times
@@ -49,11 +49,6 @@ class AttentionInstance(Domain):
         if self.q.shape[0] > 2:
             return f"d = {self.q.shape[0]} is more than 2"
         return None if self.activation in STEEP else f"activation is not one of {STEEP}"
-
-    @property
-    def sigma(self) -> Activation:
-        """The activation with its bounds."""
-        return activation_named(self.activation)
 
 
 def _draw(

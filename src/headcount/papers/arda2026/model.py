@@ -8,21 +8,26 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ...core import Activation, Array, head_features, pooled_attention
+from ...core import Activation, Array, activation_named, head_features, pooled_attention
 from ...core._tree import subtract as difference  # noqa: F401
 from ...kernels import Linearised
 from ...models import PooledAttention, PooledAttentionParams
 from .instances import HeadInstance, ModelInstance, safe_norm
 
 
-def network(i: HeadInstance | ModelInstance, q: Float[Array, "d"], m: int = 1) -> PooledAttention:
+def network(sigma: Activation, q: Float[Array, "d"], m: int = 1) -> PooledAttention:
     """The model whose query is q whatever the sample."""
-    return PooledAttention(int(q.shape[-1]), m, i.sigma, lambda X: q)
+    return PooledAttention(int(q.shape[-1]), m, sigma, lambda X: q)
+
+
+def output(phi: PooledAttentionParams, X: Array, q: Array, activation: str) -> Float[Array, ""]:
+    """f(X; phi) [arda2026, Eq. (4)]."""
+    return network(activation_named(activation), q, phi.c.shape[0])(phi, X)
 
 
 def head_gradient(i: HeadInstance) -> Float[Array, "p"]:
     """(grad_U h, vec grad_W h) by autodiff."""
-    g_U, g_W = jax.grad(network(i, i.q).head, argnums=(0, 1))(i.U, i.W, i.X)
+    g_U, g_W = jax.grad(network(i.sigma, i.q).head, argnums=(0, 1))(i.U, i.W, i.X)
     return jnp.concatenate([g_U, jnp.ravel(g_W)])
 
 
@@ -31,7 +36,7 @@ def head_hessian(i: HeadInstance) -> Float[Array, "p p"]:
     d = i.q.shape[0]
 
     def value(theta: Array) -> Array:
-        return network(i, i.q).head(theta[:d], jnp.reshape(theta[d:], (d, d)), i.X)
+        return network(i.sigma, i.q).head(theta[:d], jnp.reshape(theta[d:], (d, d)), i.X)
 
     return jax.hessian(value)(jnp.concatenate([i.U, jnp.ravel(i.W)]))
 
@@ -43,7 +48,7 @@ def pooled_value(i: HeadInstance, U: Float[Array, "d"], W: Float[Array, "d d"]) 
 
 def _per_sample(i: ModelInstance, function: Any) -> Any:
     """function(model, X_j) for every sample."""
-    return jax.vmap(lambda X, q: function(network(i, q, i.m), X))(i.X, i.q)
+    return jax.vmap(lambda X, q: function(network(i.sigma, q, i.m), X))(i.X, i.q)
 
 
 def heads(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n m"]:

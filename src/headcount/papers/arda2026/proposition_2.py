@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Activation, Array, activation_named
+from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.slow import Arithmetic, activation, dot
@@ -42,11 +42,6 @@ class UnitInstance(Domain):
     U: Float[Array, "d"]
     w: Float[Array, ""]
     activation: str = "tanh"
-
-    @property
-    def sigma(self) -> Activation:
-        """The activation with its bounds."""
-        return activation_named(self.activation)
 
 
 def last_state(i: UnitInstance, w: Float[Array, ""]) -> Float[Array, ""]:

@@ -32,6 +32,8 @@ class RunInstance(ModelInstance):
     eta: Float[Array, ""] = 0.5
     tau: int = 3
 
+    positive = ("rho", "nu", "eta")
+
 
 @instance_class
 @dataclass(frozen=True)

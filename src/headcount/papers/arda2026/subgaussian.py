@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +21,7 @@ from .declare import claim, false
 from .hypotheses import in_cube
 from .naive import Data
 
-APPENDIX = "App. A.6"
+step = functools.partial(claim, where="App. A.6")
 _LARGEST = 400
 
 
@@ -48,7 +49,7 @@ def _orlicz_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return dot(p, [num.exp(rate * z * z) for z in data["z"]]), num.number(2)
 
 
-claim(
+step(
     "psi-2",
     "Orlicz norm of a bounded variable",
     "App. A.6 (i), (ii)",
@@ -66,7 +67,6 @@ claim(
         "corrected": ("t = K/sqrt(ln 2) = 1.2011 K, attained by fair signs", "E4"),
     },
     hypotheses=(in_cube("values in [-1, 1]", "z"),),
-    where=APPENDIX,
 )
 
 
@@ -117,7 +117,7 @@ def _signs_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return num.number(ways) / num.number(2**N), bound
 
 
-claim(
+step(
     "subgaussian-tail",
     "Tail of a mean with the psi_2 norm as its scale",
     "App. A.6, the tail after Eq. (23)",
@@ -135,7 +135,6 @@ claim(
         "printed": false("scale K = psi_2 norm", "E5"),
         "corrected": ("Hoeffding's scale", "E5"),
     },
-    where=APPENDIX,
 )
 
 
@@ -181,7 +180,7 @@ def _centring_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any
     return terms[0] + rare * (terms[1] - terms[0]), num.number(2)
 
 
-claim(
+step(
     "lemma-5-centring",
     "Centring and the psi_2 norm",
     "App. A.6, after Eq. (23)",
@@ -196,7 +195,6 @@ claim(
         "printed": false("the same K", "E5"),
         "corrected": ("2 K", "E5"),
     },
-    where=APPENDIX,
 )
 
 
@@ -230,7 +228,7 @@ def _draw_stretches(rng: np.random.Generator, count: int) -> StretchInstance:
     return StretchInstance(rng.uniform(-0.2, 1.2, (count, 3)))
 
 
-claim(
+step(
     "lemma-5-independence",
     "A vector that depends on U",
     "App. A.6 (iii)",
@@ -250,5 +248,4 @@ claim(
         "printed": false("as if w did not depend on U", "E6"),
         "corrected": ("2^(tr D), by convexity in each entry; attained by entries 0 and 1", "E6"),
     },
-    where=APPENDIX,
 )

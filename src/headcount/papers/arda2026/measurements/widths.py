@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ....core import Array, float64, head_features, pooled_attention, softmax_covariance_times
+from ....kernels import Linearised
 from ....lab import Context, Measurement
 from ....models import PooledAttention, PooledAttentionParams, initialisations, paired
 from .problem import label_seconds, labelled
@@ -107,7 +108,8 @@ def remainder(
     x: Float[Array, "n T d"],
 ) -> Float[Array, "n"]:
     """f(X_j; phi0 + shift) - f_lin(X_j; phi0 + shift) for every input [arda2026, Lemma 3]."""
-    return _double(_remainder(model), start, shift, x)
+    change, linear = _double(_linear_change(model), start, shift, x)
+    return change - linear
 
 
 def linear_change(
@@ -117,7 +119,7 @@ def linear_change(
     x: Float[Array, "n T d"],
 ) -> Float[Array, "n"]:
     """<grad f(X_j; phi0), shift> for every input, f_lin of Def. 3."""
-    return _double(_linear_change(model), start, shift, x)
+    return _double(_linear_change(model), start, shift, x)[1]
 
 
 def adversarial_remainder(
@@ -167,24 +169,16 @@ def _summed_gradients(model: PooledAttention) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=16)
-def _remainder(model: PooledAttention) -> Callable[..., Any]:
-    @jax.jit
-    def program(start: Any, shift: Any, x: Array) -> Float[Array, "n"]:
-        def one_input(X: Float[Array, "T d"]) -> Float[Array, ""]:
-            value, change = jax.jvp(lambda p: model(p, X), (start,), (shift,))
-            return model(jax.tree.map(jnp.add, start, shift), X) - value - change
-
-        return _over_inputs(model, one_input, x)
-
-    return program
-
-
-@lru_cache(maxsize=16)
 def _linear_change(model: PooledAttention) -> Callable[..., Any]:
+    """f(phi0 + shift) - f(phi0) and its linear part, for every input."""
+
     @jax.jit
-    def program(start: Any, shift: Any, x: Array) -> Float[Array, "n"]:
-        def one_input(X: Float[Array, "T d"]) -> Float[Array, ""]:
-            return jax.jvp(lambda p: model(p, X), (start,), (shift,))[1]
+    def program(start: Any, shift: Any, x: Array) -> tuple[Array, Array]:
+        point, line = jax.tree.map(jnp.add, start, shift), Linearised(model, start)
+
+        def one_input(X: Float[Array, "T d"]) -> tuple[Array, Array]:
+            value = model(start, X)
+            return model(point, X) - value, line(point, X) - value
 
         return _over_inputs(model, one_input, x)
 
