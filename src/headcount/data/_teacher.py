@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import jax
@@ -148,8 +148,7 @@ class TransportTeacher:
 
     def sample(self, n: int, seed: int) -> Dataset:
         """n inputs and their labels."""
-        x = self.law.inputs(n, seed)
-        return Dataset(x, self.labels(x, self.transport(seed, x), seed))
+        return Dataset(self.law.inputs(n, seed), _labels(self, n, seed).copy())
 
     def sample_split(self, n: int, n_val: int, seed: int) -> tuple[Dataset, Dataset]:
         """Training and validation inputs drawn independently, labelled by the same teacher."""
@@ -201,6 +200,13 @@ class TransportTeacher:
         key = stream(self._teacher_seed(seed), "teacher", "weights")
         drawn = normal(key, (self.anchors,))
         return drawn / np.sum(np.abs(drawn))
+
+
+@lru_cache(maxsize=64)
+def _labels(teacher: TransportTeacher, n: int, seed: int) -> Float[Array, "n"]:
+    """The labels of a sample. A large pool takes seconds, and students of every width ask."""
+    x = teacher.law.inputs(n, seed)
+    return teacher.labels(x, teacher.transport(seed, x), seed)
 
 
 def _draw_block(

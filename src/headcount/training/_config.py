@@ -273,11 +273,12 @@ def build(config: TrainConfig) -> Built:
 def run_config(
     config: TrainConfig,
     *,
+    built: Built | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
-    """Build and train; the run's settings hold the whole configuration."""
-    built = build(config)
+    """Build, unless that is done, and train; the run's settings hold the whole configuration."""
+    built = built or build(config)
     run = train(
         built.model,
         built.initial,

@@ -26,6 +26,8 @@ class Run:
     """L before step s = 0..tau-1; for mini-batches the loss of the batch; NaN after divergence."""
     final_loss: Float[Array, "seeds"]
     """L on all samples after the last step."""
+    average_loss: Any
+    """L on all samples at the averaged iterate, if it was kept."""
     recorded_steps: Int[Array, "records"]
     records: dict[str, Float[Array, "seeds records ..."]]
     params: Any
@@ -71,6 +73,8 @@ class Run:
             "min_loss": (("seed",), self.min_loss),
             "diverged_at": (("seed",), self.diverged_at),
         }
+        if self.average_loss is not None:
+            variables["average_loss"] = (("seed",), self.average_loss)
         for recorded, values in self.records.items():
             name = recorded.replace("/", "_")  # a slash would name a netCDF group
             extra = tuple(f"{name}_axis{k}" for k in range(values.ndim - 2))

@@ -170,6 +170,9 @@ class _Trainer:
             seeds=self.setup.seeds,
             loss=trace,
             final_loss=np.where(diverged_at < 0, final, np.nan),
+            average_loss=None
+            if state.average is None
+            else jax.device_get(self.programs.evaluate(self.problem, state.average)),
             recorded_steps=np.array(points if records else []),
             records=stacked,
             params=state.params,

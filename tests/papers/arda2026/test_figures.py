@@ -163,13 +163,7 @@ def test_adversarial_point_is_the_best_of_all_combinations() -> None:
 def test_approximation_error_is_a_small_pool_against_a_large_one(teacher: str, heads: str) -> None:
     """f_lin(phi~) is the mean of g over the student's own heads [arda2026, Eq. (10)]."""
     sizes = {"n": 20, "T": 4, "d": 3, "pool": 32}
-    config = {
-        **problem.teacher_settings(sizes, teacher),
-        "m": 6,
-        "seed": 2,
-        "heads": heads,
-        "dtype": "float64",
-    }
+    config = problem.teacher_student(sizes, 6, 2, teacher, init=heads, dtype="float64")
     got = widths.measure_approximation(config, lab.PlainContext())
     law = TransportTeacher(T=4, d=3, pool=32, **problem.TEACHERS[teacher])
     x = law.law.inputs(20, 2)
@@ -196,16 +190,16 @@ def _mean_of_g(law: TransportTeacher, transport: Any, start: Any, x: np.ndarray)
     return result / model.m
 
 
-def _training_config(**changes: Any) -> dict[str, Any]:
+def _training_config(batch: int | None = None, **changes: Any) -> dict[str, Any]:
     options = {"teacher": "paper", "step": "paper", "heads": "paired", "split": "all"}
     sizes = {"n": 30, "T": 4, "d": 3, "pool": 32, "steps": 250}
-    return {**fig1.training_config(sizes, 4, 3, options), **changes}
+    return {**fig1.training_config(sizes, 4, 3, options, batch), **changes}
 
 
 def test_training_trial_is_projected_descent_written_out() -> None:
     config = _training_config(steps=6, dtype="float64", eta=0.4, rho=[0.3, 0.2, 0.1])
     got = training.measure_training(config, lab.PlainContext())
-    x, y, _ = problem.labelled(config)
+    x, y = problem.student(config)[2:4]
     model = PooledAttention(3, 4)
     start = jax.tree.map(jnp.asarray, paired(model, 3))
 
@@ -228,11 +222,12 @@ def test_training_trial_is_projected_descent_written_out() -> None:
 
 
 def test_training_data_depend_on_the_seed_and_not_on_the_width() -> None:
-    narrow = problem.labelled(_training_config())
-    wide = problem.labelled(_training_config(m=8))
-    other = problem.labelled(_training_config(seed=4))
-    assert narrow[1] is wide[1]
-    assert not np.allclose(narrow[1], other[1])
+    narrow = problem.student(_training_config())
+    wide = problem.student(_training_config(width=8))
+    other = problem.student(_training_config(seeds=[4]))
+    np.testing.assert_array_equal(narrow.x, wide.x)
+    np.testing.assert_array_equal(narrow.y, wide.y)
+    assert not np.allclose(narrow.y, other.y)
 
 
 class _Stops(Exception):
@@ -266,7 +261,7 @@ class _Resuming(lab.PlainContext):
 
 @pytest.mark.parametrize("batch", [None, 1])
 def test_resumed_training_trial_equals_the_uninterrupted_one(batch: int | None) -> None:
-    config = _training_config(batch_size=batch)
+    config = _training_config(batch=batch)
     whole = training.measure_training(config, lab.PlainContext())
     stopped = _Interrupting(2)
     with pytest.raises(_Stops):

@@ -26,8 +26,8 @@ from ....lab import (
     power_law,
     register,
 )
-from ..measurements.problem import RADIUS, STEP_FACTORS, TEACHERS, teacher_settings
-from ..measurements.training import training
+from ..measurements.problem import RADIUS, STEP_FACTORS, TEACHERS, complete, teacher_student
+from ..measurements.training import TRACE_POINTS, training
 from ..measurements.widths import approximation, linearisation
 from .axes import tick_at
 from .reference_numbers import FAITHFUL, RELEASED, ReferenceSlope
@@ -70,34 +70,52 @@ def trials(
 
 def linearisation_config(settings: Mapping[str, Any], m: int, seed: int) -> dict[str, Any]:
     """What the linearisation error depends on: no teacher."""
-    sizes = {name: settings[name] for name in ("n", "T", "d")}
-    return {**sizes, "m": m, "seed": seed, "rho": RADIUS, "dtype": "float64"}
+    return complete(
+        width=m,
+        n=settings["n"],
+        seeds=[seed],
+        data="gaussian-tokens",
+        data_options={"T": settings["T"], "d": settings["d"]},
+        rho=RADIUS,
+        dtype="float64",
+    )
 
 
 def approximation_config(
     settings: Mapping[str, Any], m: int, seed: int, options: Mapping[str, str]
 ) -> dict[str, Any]:
     """What the approximation error depends on."""
-    data = teacher_settings(settings, options["teacher"])
-    return {**data, "m": m, "seed": seed, "heads": options["heads"], "dtype": "float64"}
+    more = {"init": options["heads"], "dtype": "float64"}
+    return teacher_student(settings, m, seed, options["teacher"], **more)
 
 
 def training_config(
-    settings: Mapping[str, Any], m: int, seed: int, options: Mapping[str, str]
+    settings: Mapping[str, Any],
+    m: int,
+    seed: int,
+    options: Mapping[str, str],
+    batch_size: int | None = None,
 ) -> dict[str, Any]:
-    """What a training run depends on."""
+    """What a training run depends on; a mini-batch run records its full loss now and then."""
     n, steps = settings["n"], settings["steps"]
-    return {
-        **teacher_settings(settings, options["teacher"]),
-        "n_train": n if options["split"] == "all" else n * 4 // 5,
-        "m": m,
-        "seed": seed,
-        "rho": RADIUS,
-        "steps": steps,
-        "eta": STEP_FACTORS[options["step"]] / math.sqrt(steps),
-        "batch_size": None,
-        "dtype": "float32",
+    used = {**settings, "n": n if options["split"] == "all" else n * 4 // 5}
+    batches = {
+        "optimiser": "projsgd",
+        "batch_size": batch_size,
+        "record": ["loss"],
+        "record_every": max(1, steps // TRACE_POINTS),
     }
+    return teacher_student(
+        used,
+        m,
+        seed,
+        options["teacher"],
+        steps=steps,
+        eta=STEP_FACTORS[options["step"]] / math.sqrt(steps),
+        keep=["average"],
+        dtype="float32",
+        **(batches if batch_size else {}),
+    )
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:

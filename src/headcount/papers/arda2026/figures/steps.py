@@ -205,12 +205,9 @@ def projsgd_trials(
     return [
         Trial(
             training,
-            {
-                **training_config(
-                    {**settings, "steps": tau}, settings["m"], seed, with_defaults(options)
-                ),
-                "batch_size": batch,
-            },
+            training_config(
+                {**settings, "steps": tau}, settings["m"], seed, with_defaults(options), batch
+            ),
             {"rule": rule, "tau": tau, "seed": seed},
             f"{rule} tau={tau}",
         )

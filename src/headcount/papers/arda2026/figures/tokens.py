@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Trial, Verdict, exponent, over_seeds, power_law, register
-from ..measurements.problem import teacher_settings
 from ..measurements.samples import samples
 from ..measurements.training import training
 from ..measurements.widths import approximation, linearisation
@@ -39,9 +38,15 @@ def samples_trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
     """One trial per seed: the first n of its inputs are a sample of size n."""
-    data = teacher_settings(settings, options["teacher"])
-    shared = {**data, "m": settings["m"], "counts": settings["counts"], "dtype": "float64"}
-    return [Trial(samples, {**shared, "seed": seed}, {"seed": seed}) for seed in seeds]
+    counts, chosen = {"counts": settings["counts"]}, with_defaults(options)
+    return [
+        Trial(
+            samples,
+            approximation_config(settings, settings["m"], seed, chosen) | counts,
+            {"seed": seed},
+        )
+        for seed in seeds
+    ]
 
 
 def samples_statistics(data: xr.Dataset) -> xr.Dataset:

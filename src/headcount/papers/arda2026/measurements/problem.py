@@ -1,4 +1,4 @@
-"""What the arda2026 figures share: the teacher-student problem, built from a trial's config.
+"""What the arda2026 figures share: a student on the teacher's labels, as a `TrainConfig`.
 
 Inputs, anchors, pool and student have key streams of their own, so the data of a seed are the same
 for every width, and a wider student does not change its teacher.
@@ -7,8 +7,7 @@ for every width, and a wider student does not change its teacher.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....lab import Context
 
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     from ....core import Array
-    from ....data import TransportMap, TransportTeacher
+    from ....data import DataModel
+    from ....models import PooledAttention, PooledAttentionParams
 
 TEACHERS: dict[str, dict[str, str]] = {
     "paper": {"attention": "full", "weights": "uniform", "anchors_from": "law"},
@@ -35,58 +35,71 @@ RADIUS = [3.0, 3.0, 3.0]
 """nu-bar = rho = (3, 3, 3) [arda2026, Sec. 6.1]."""
 
 
-def teacher_settings(settings: Mapping[str, Any], teacher: str) -> dict[str, Any]:
-    """The part of a trial's config that determines its labelled data, but for the seed."""
-    return {
-        "n": settings["n"],
-        "T": settings["T"],
-        "d": settings["d"],
-        "pool": settings["pool"],
-        "anchors": ANCHORS,
-        "nu": RADIUS,
-        "label_dtype": "float64",
-        **TEACHERS[teacher],
-    }
-
-
-def labelled(
-    config: Mapping[str, Any],
-) -> tuple[Float[Array, "n T d"], Float[Array, "n"], TransportMap]:
-    """Inputs, labels and transport map of a trial.
-
-    Labels from a pool of 8192 heads take seconds, and every width needs the same ones: a process
-    keeps those it has made.
-    """
-    from ....data import TransportTeacher
-
-    teacher = TransportTeacher(
-        T=config["T"],
-        d=config["d"],
-        anchors=config["anchors"],
-        nu=tuple(config["nu"]),
-        pool=config["pool"],
-        weights=config["weights"],
-        attention=config["attention"],
-        anchors_from=config["anchors_from"],
-        dtype=config["label_dtype"],
+def teacher_student(
+    settings: Mapping[str, Any], m: int, seed: int, teacher: str, **more: Any
+) -> dict[str, Any]:
+    """A student of width m on a teacher's labels; `more` are other fields of a `TrainConfig`."""
+    sizes = {name: settings[name] for name in ("T", "d", "pool")}
+    data = {**sizes, "anchors": ANCHORS, "nu": RADIUS, "dtype": "float64", **TEACHERS[teacher]}
+    return complete(
+        width=m,
+        n=settings["n"],
+        seeds=[seed],
+        data="transport-teacher",
+        data_options=data,
+        rho=RADIUS,
+        **more,
     )
-    return _labelled(teacher, config["n"], config["seed"])
 
 
-@lru_cache(maxsize=32)
-def _labelled(
-    teacher: TransportTeacher, n: int, seed: int
-) -> tuple[Float[Array, "n T d"], Float[Array, "n"], TransportMap]:
-    x = teacher.law.inputs(n, seed)
-    transport = teacher.transport(seed, x)
-    y = teacher.labels(x, transport, seed)
-    x.flags.writeable = y.flags.writeable = False
-    return x, y, transport
+def complete(**values: Any) -> dict[str, Any]:
+    """Every field of the configuration of these values, for a trial's address and record."""
+    from ....training import TrainConfig
+
+    return TrainConfig.of({"model": "arda2026", **values}).model_dump(mode="json")
+
+
+class Student(NamedTuple):
+    """One seed of a problem."""
+
+    model: PooledAttention
+    initial: PooledAttentionParams
+    x: Float[Array, "n T d"]
+    y: Float[Array, "n"]
+    data: DataModel
+
+
+def student(config: Mapping[str, Any]) -> Student:
+    """The problem of a trial."""
+    import jax
+
+    from ....training import TrainConfig, build_problem
+
+    built = build_problem(TrainConfig.of(config))
+    initial = jax.tree.map(lambda leaf: leaf[0], built.initial)
+    return Student(built.model, initial, built.x[0], built.y[0], built.data)
+
+
+def transport_shift(config: Mapping[str, Any], own: Student) -> PooledAttentionParams:
+    """phi~ - phi0 for the teacher's transport map [arda2026, Eq. (10)]."""
+    from ....data import transported
+
+    teacher: Any = own.data
+    transport = teacher.transport(config["seeds"][0], own.x)
+    point = transported(own.initial.c, own.initial.U, own.initial.W, transport)
+    moved = (after - before for after, before in zip(point, own.initial, strict=True))
+    return type(own.initial)(*moved)
 
 
 def label_seconds(config: Mapping[str, Any]) -> float:
     """Computing time of the labels: 5 s for n = 5000, T = 16, d = 8 and 8192 heads in float64."""
-    return 5.0 * config["n"] / 5000 * config["pool"] / 8192 * config["T"] / 16
+    data = config["data_options"]
+    return 5.0 * config["n"] / 5000 * data["pool"] / 8192 * data["T"] / 16
+
+
+def sample_numbers(config: Mapping[str, Any]) -> int:
+    """Numbers in the inputs of a trial."""
+    return config["n"] * config["data_options"]["T"] * config["data_options"]["d"]
 
 
 class TrainingCheckpoint:

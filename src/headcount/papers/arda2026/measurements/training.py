@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Int
 
-from ....core import MEAN_SQUARED, Array, cast, precision
+from ....core import Array
 from ....lab import Context, Measurement
-from .problem import TrainingCheckpoint, label_seconds, labelled
+from .problem import TrainingCheckpoint, label_seconds, sample_numbers
 
-_TRACE_POINTS = 200
+TRACE_POINTS = 200
+"""Most losses of a trace that are kept; with mini-batches, full losses that are recorded."""
 
 
 def measure_training(config: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -23,34 +21,20 @@ def measure_training(config: dict[str, Any], context: Context) -> dict[str, Any]
     min_loss is min over s < tau of the loss before step s, on all training samples; with
     mini-batches it is the smallest of the recorded full losses.
     """
-    from ....models import PooledAttention, paired
-    from ....training import omega, projgd, projsgd, train
+    from ....training import TrainConfig, build, run_config
 
-    model = PooledAttention(config["d"], config["m"])
-    x, y, _ = labelled(config)
-    x, y = x[: config["n_train"]], y[: config["n_train"]]
-    projection = omega(*config["rho"])
-    batch = config["batch_size"]
-    rule = projgd if batch is None else projsgd
-    batched = {} if batch is None else {"batch_size": batch}
-    run = train(
-        model,
-        paired(model, config["seed"]),
-        x,
-        y,
-        rule=rule(config["eta"], projection, **batched),
-        steps=config["steps"],
-        record=() if batch is None else ("loss",),
-        record_every=None if batch is None else max(1, config["steps"] // _TRACE_POINTS),
-        keep="average",
-        dtype=config["dtype"],
+    chosen = TrainConfig.of(config)
+    built = build(chosen)
+    run = run_config(
+        chosen,
+        built=built,
         checkpoint=TrainingCheckpoint(context),
         progress=lambda done, total, loss: context.progress(done, total, loss=loss),
     )
     if run.diverged_at[0] >= 0:
         context.diverged(run.outcomes[0])
-    if batch is None:
-        steps = trace_steps(config["steps"])
+    if chosen.batch_size is None:
+        steps = trace_steps(chosen.steps)
         losses, smallest = run.loss[0][steps], run.min_loss[0]
     else:
         steps, losses = run.recorded_steps[:-1], run.records["loss"][0][:-1]
@@ -58,9 +42,9 @@ def measure_training(config: dict[str, Any], context: Context) -> dict[str, Any]
     return {
         "min_loss": smallest,
         "final_loss": run.final_loss[0],
-        "average_iterate_loss": _loss_at(model, run.average, x, y, config["dtype"]),
-        "mean_loss": np.mean(losses if batch is not None else run.loss[0], dtype=np.float64),
-        "mean_square_label": np.mean(y**2),
+        "average_iterate_loss": run.average_loss[0],
+        "mean_loss": np.mean(losses if chosen.batch_size else run.loss[0], dtype=np.float64),
+        "mean_square_label": np.mean(built.y**2),
         "loss": losses,
         "step": steps,
     }
@@ -68,23 +52,7 @@ def measure_training(config: dict[str, Any], context: Context) -> dict[str, Any]
 
 def trace_steps(steps: int) -> Int[Array, "points"]:
     """At most 200 steps 0..steps-1, evenly spread, first and last among them."""
-    return np.unique(np.linspace(0, steps - 1, min(steps, _TRACE_POINTS)).round().astype(int))
-
-
-def _loss_at(model: Any, params: Any, x: Array, y: Array, dtype: str) -> float:
-    """The mean squared loss at the parameters of a single-seed run (leaves have a seed axis)."""
-    with precision(dtype):
-        point = cast(jax.tree.map(lambda leaf: leaf[0], params), dtype)
-        f = _outputs(model, *x.shape[:2])(point, cast(x, dtype), cast(y, dtype))
-    return float(np.mean((np.asarray(f, np.float64) - y) ** 2))
-
-
-@lru_cache(maxsize=16)
-def _outputs(model: Any, n: int, T: int) -> Callable[..., Array]:
-    from ....training import gradient_path
-
-    path = gradient_path(model, MEAN_SQUARED, n=n, T=T)
-    return jax.jit(lambda params, x, y: path.outputs(params, path.prepare(x, y)))
+    return np.unique(np.linspace(0, steps - 1, min(steps, TRACE_POINTS)).round().astype(int))
 
 
 def step_seconds(n: int, T: int, d: int, m: int) -> float:
@@ -93,15 +61,15 @@ def step_seconds(n: int, T: int, d: int, m: int) -> float:
 
 
 def _training_cost(config: dict[str, Any]) -> tuple[float, float]:
-    n = config["n_train"] if config["batch_size"] is None else config["batch_size"]
-    each = step_seconds(n, config["T"], config["d"], config["m"])
+    n, data = config["batch_size"] or config["n"], config["data_options"]
+    each = step_seconds(n, data["T"], data["d"], config["width"])
     seconds = 1.0 + 0.2 * label_seconds(config) + config["steps"] * max(each, 3e-5)
-    return seconds, 3e8 + 24.0 * config["n"] * config["T"] * config["d"]
+    return seconds, 3e8 + 24.0 * sample_numbers(config)
 
 
 training = Measurement(
     name="arda2026-training",
-    version=1,
+    version=2,
     function=measure_training,
     outputs={
         "min_loss": (),

@@ -18,8 +18,8 @@ from jaxtyping import Float
 from ....core import Array, float64, head_features, pooled_attention, softmax_covariance_times
 from ....kernels import Linearised
 from ....lab import Context, Measurement
-from ....models import PooledAttention, PooledAttentionParams, initialisations, paired
-from .problem import label_seconds, labelled
+from ....models import PooledAttention, PooledAttentionParams
+from .problem import label_seconds, student, transport_shift
 
 _BATCH_NUMBERS = 2**18
 """Numbers in one (samples, heads, T) array of a batch."""
@@ -34,12 +34,8 @@ def measure_linearisation(config: dict[str, Any], context: Context) -> dict[str,
     second_order: only the first head of each pair moves, and not its c: that cancelled term alone.
     adversarial: for every input its own worst of eight boundary points per head.
     """
-    from ....data import GaussianTokens
-
-    model = PooledAttention(config["d"], config["m"])
-    start = paired(model, config["seed"])
+    model, start, x, _, _ = student(config)
     rho = tuple(config["rho"])
-    x = GaussianTokens(config["T"], config["d"]).inputs(config["n"], config["seed"])
     shift = code_direction(model, start, x, rho)
     context.progress(1, 3)
     first = np.arange(model.m) < model.m // 2
@@ -64,17 +60,12 @@ def measure_approximation(config: dict[str, Any], context: Context) -> dict[str,
 
     With the released code's teacher the linear model, too, sees only the diagonal of W, as there.
     """
-    from ....data import transported
-
-    model = PooledAttention(config["d"], config["m"])
-    start = initialisations[config["heads"]](model, config["seed"])
-    x, y, transport = labelled(config)
+    own = student(config)
     context.progress(1, 2)
-    point = PooledAttentionParams(*transported(start.c, start.U, start.W, transport))
-    moved = jax.tree.map(np.subtract, point, start)
-    if config["attention"] == "diagonal":
-        start = start._replace(W=start.W * np.eye(model.d))
-    gap = linear_change(model, start, moved, x) - y
+    moved, start = transport_shift(config, own), own.initial
+    if config["data_options"]["attention"] == "diagonal":
+        start = start._replace(W=start.W * np.eye(own.model.d))
+    gap = linear_change(own.model, start, moved, own.x) - own.y
     return {
         "approximation_sup": np.max(np.abs(gap)),
         "approximation_rms": math.sqrt(np.mean(gap**2)),
@@ -227,14 +218,17 @@ def _unit(vector: Float[Array, "d"]) -> Float[Array, "d"]:
     return vector / jnp.where(length > 0, length, 1)
 
 
+def _head_tokens(config: dict[str, Any]) -> int:
+    return config["n"] * config["data_options"]["T"] * config["width"]
+
+
 def _linearisation_cost(config: dict[str, Any]) -> tuple[float, float]:
-    size = config["n"] * config["T"] * config["m"]
-    return 1.0 + 2e-7 * size, 3e8 + 8.0 * config["n"] * config["m"] * config["d"]
+    features = config["n"] * config["width"] * config["data_options"]["d"]
+    return 1.0 + 2e-7 * _head_tokens(config), 3e8 + 8.0 * features
 
 
 def _approximation_cost(config: dict[str, Any]) -> tuple[float, float]:
-    size = config["n"] * config["T"] * config["m"]
-    return 0.5 + 5e-8 * size + 0.2 * label_seconds(config), 3e8
+    return 0.5 + 5e-8 * _head_tokens(config) + 0.2 * label_seconds(config), 3e8
 
 
 linearisation = Measurement(
