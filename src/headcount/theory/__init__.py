@@ -39,6 +39,10 @@ from ._registry import claims as claims
 from ._rounding import round_down as round_down
 from ._rounding import round_up as round_up
 from ._setting import Setting as Setting
+from ._subject import Observed as Observed
+from ._subject import Subject as Subject
+from ._subject import SubjectOf as SubjectOf
+from ._subject import split as split
 from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge

@@ -5,8 +5,8 @@ One rule for everybody: no right side is used unless every hypothesis was evalua
 
 import enum
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -151,6 +151,45 @@ def judge(
             checks += (*decided, *_event(claim, event))
         ratio = float(ratio_of(claim.kind, sides))
     return decide(claim, name, sides, checks, ratio)
+
+
+def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> Verdict:
+    """Ask `claim` about all instances; the verdict on the one that speaks most against it.
+
+    Only those that meet every hypothesis count; if none does, the verdict says what fails. One
+    that cannot be evaluated (NaN, overflow) is harder than all that hold, but hides no violation.
+    """
+    if len(instances) == 1:
+        return judge(claim, instances[0], variant)
+    with float64():
+        batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
+        measured, ratios = _mapped(claim, variant)(batch)
+    apply = np.ones(len(instances), bool)
+    for name, (value, limit) in zip((h.name for h in claim.hypotheses), measured, strict=True):
+        pairs = zip(np.asarray(value), np.broadcast_to(limit, len(instances)), strict=True)
+        apply &= np.array([Check(name, float(v), float(at)).holds for v, at in pairs])
+    hardness = np.where(np.isnan(ratios), 1 + ROUNDING, ratios)
+    chosen = int(np.argmax(np.where(apply, hardness, -np.inf)))
+    verdict = judge(claim, instances[chosen], variant)
+    if apply.all() or not apply.any():
+        return verdict
+    left = f"{len(instances) - int(apply.sum())} of {len(instances)}"
+    message = f"{verdict.message} ({left} instances are outside its hypotheses)"
+    return replace(verdict, message=message)
+
+
+@functools.lru_cache(maxsize=256)
+def _mapped(claim: Claim, variant: str) -> Any:
+    """Hypotheses and ratio of a batch of instances."""
+
+    def evaluate(instance: Instance) -> tuple[list[Any], Any]:
+        measured = [(h.value(instance), h.limit(instance, variant)) for h in claim.hypotheses]
+        sides = claim.evaluate(instance, variant)
+        ratio = ratio_of(claim.kind, sides)
+        finite = jnp.all(jnp.isfinite(sides.lhs)) & jnp.all(jnp.isfinite(sides.rhs))
+        return measured, jnp.where(finite, ratio, jnp.nan)
+
+    return jax.jit(jax.vmap(evaluate), compiler_options=quick_compilation())
 
 
 def outside_domain(instance: Instance) -> str | None:
