@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import jax
-
 from ..training import TrainConfig
 from ._setting import Setting
 
@@ -34,7 +32,8 @@ class Subject(Protocol):
     def instances(self, kind: type) -> Sequence[Any]:
         """The instances of this class that the run offers, none if the class does not concern it.
 
-        A claim is asked at all of them that meet its hypotheses, and answers with the hardest.
+        A claim is asked at all of them that meet its hypotheses, and answers with the hardest. Many
+        of one shape are best given as a `Batch`.
         """
 
 
@@ -65,9 +64,3 @@ class Observed:
     def instances(self, kind: type) -> Sequence[Any]:
         """What is offered of this class."""
         return self.offers.get(kind, ())
-
-
-def split(batch: Any) -> list[Any]:
-    """The instances of a batch, which has them along the leading axis of every array."""
-    count = len(jax.tree.leaves(batch)[0])
-    return [jax.tree.map(lambda leaf, k=k: leaf[k], batch) for k in range(count)]

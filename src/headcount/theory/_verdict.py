@@ -18,6 +18,7 @@ from ..core import Array, BadArgument, check_count, float64, stream
 from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
 from ._frequency import Frequency, frequency_of
+from ._pytree import Batch
 from ._rounding import ordered, round_down, round_up
 
 ROUNDING = 1e-9
@@ -162,7 +163,10 @@ def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> 
     if len(instances) == 1:
         return judge(claim, instances[0], variant)
     with float64():
-        batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
+        if isinstance(instances, Batch):
+            batch = jax.tree.map(jnp.asarray, instances.tree)
+        else:
+            batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
         measured, ratios = _mapped(claim, variant)(batch)
     apply = np.ones(len(instances), bool)
     for name, (value, limit) in zip((h.name for h in claim.hypotheses), measured, strict=True):
