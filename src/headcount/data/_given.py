@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_count
+from ..core import Array, BadArgument, check_count, stream, uniform
 from ._base import Dataset, Measurement, as_dataset, data_models, token_norms
 from ._gaussian import clip_to_ball
 from ._real import windows_of_series
@@ -59,7 +59,7 @@ class Arrays:
 
     def measure(self, dataset: Dataset) -> dict[str, Measurement]:
         """The largest token norm, about which nothing is claimed."""
-        largest = token_norms(dataset.x, np.inf)
+        largest = token_norms(as_dataset(*dataset).x, np.inf)
         return {"token_norm": Measurement.observed(largest.value, largest.meaning)}
 
 
@@ -67,11 +67,12 @@ class Arrays:
 class Series:
     """Windows of T values of one column of a CSV file, labelled by the next value.
 
-    Standardised with the training part, cut once in time (`windows_of_series`); `clip` moves every
-    token into the unit ball, as arda2026, Sec. 3.1 asks.
+    The series is cut once in time and standardised with its first part (`windows_of_series`); a
+    seed picks n windows of that part at random. `clip` moves every token into the unit ball, as
+    arda2026, Sec. 3.1 asks.
     """
 
-    path: str
+    path: str = ""
     T: int = 8
     column: str | None = None
     missing: str = "error"
@@ -80,32 +81,32 @@ class Series:
     clip: bool = False
 
     name: ClassVar[str] = "series"
-    assumption: ClassVar[str] = "none: data of the user"
+    assumption: ClassVar[str] = "none: the user's own time series"
     d: ClassVar[int] = 1
 
     @cached_property
     def _parts(self) -> tuple[Dataset, Dataset]:
         options: dict[str, Any] = {"column": self.column, "missing": self.missing}
         options |= {"stride": self.stride, "validation": self.validation}
-        train, later = windows_of_series(self.path, self.T, **options)
-        if not self.clip:
-            return train, later
-        return (
-            Dataset(clip_to_ball(train.x), train.y),
-            Dataset(clip_to_ball(later.x), later.y),
-        )
+        parts = windows_of_series(self.path, self.T, **options)
+        clip = clip_to_ball if self.clip else np.asarray
+        first, later = (Dataset(clip(part.x), part.y) for part in parts)
+        return first, later
 
     def sample(self, n: int, seed: int) -> Dataset:
-        """The first n windows of the training part; the seed has no effect."""
-        return _first(self._parts[0], n, "n")
+        """n windows of the first part, each at most once, in random order."""
+        whole = self._parts[0]
+        order = np.argsort(uniform(stream(seed, "series", "windows"), (len(whole.y),)))
+        return _first(Dataset(whole.x[order], whole.y[order]), n, "n")
 
     def sample_split(self, n: int, n_val: int, seed: int) -> tuple[Dataset, Dataset]:
-        """The first windows of the training part and of the later part."""
+        """Windows of the first part, and the first n_val of the later part."""
         return self.sample(n, seed), _first(self._parts[1], n_val, "n_val")
 
     def measure(self, dataset: Dataset) -> dict[str, Measurement]:
         """The largest token norm, claimed to be at most 1 where tokens are clipped."""
-        largest = token_norms(dataset.x, 1.0)
+        x, _ = as_dataset(*dataset)
+        largest = token_norms(x, 1.0)
         if self.clip:
             return {"token_norm": largest}
         return {"token_norm": Measurement.observed(largest.value, largest.meaning)}

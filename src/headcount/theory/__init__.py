@@ -37,6 +37,7 @@ from ._pytree import instance_class as instance_class
 from ._recheck import Recheck as Recheck
 from ._recheck import recheck as recheck
 from ._registry import claims as claims
+from ._rounding import ordered as ordered
 from ._rounding import round_down as round_down
 from ._rounding import round_up as round_up
 from ._setting import Setting as Setting

@@ -141,6 +141,13 @@ def known_change(sigma: Activation, B_U: Number, rho: Any, nu: Any, m: Number) -
     return (here + at_start) * (length(nu) + length(rho))
 
 
+def known_descent(sigma: Activation, B_U: Number, rho: Any, nu: Any, m: Number) -> Number:
+    """What bounds <grad L, phi~ - phi> + 2 L without (39): |grad L| <= 2 max |f - y| A*."""
+    loss = known_loss(sigma, B_U, rho, nu, m)
+    A = gradient_envelope(sigma, lipschitz(sigma, B_U, "sharp"), rho, m, "sharp")
+    return 2 * loss**0.5 * A * (length(nu) + length(rho)) + 2 * loss
+
+
 def label_envelope(sigma: Activation, nu: Any, d: Number, tier: str) -> Number:
     """y_max = s0 nu_c + s1 nu_u + s1 sqrt(d) nu_w [arda2026, Lemma 6]; sharp: no sqrt(d)."""
     w = nu[2] if tier == "sharp" else d**0.5 * nu[2]

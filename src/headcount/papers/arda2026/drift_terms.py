@@ -149,6 +149,14 @@ def _change_size_naively(num: Arithmetic, data: Data, block: str) -> Any:
     return num.largest(norm(num, row[part]) for rows in tables for row in rows)
 
 
+def _known_change(at: Any, k: dict[str, Any], block: str) -> Any:
+    """Both gradients of a head by their own bounds, without (35)-(37)."""
+    L1, root = constants.lipschitz(at.sigma, k["B_U"], "sharp"), at.m**0.5
+    on_c, on_theta = 2 * at.sigma.sigma0 / root, (2 + at.rho[0] / root) * L1 / root
+    both = (on_c**2 + on_theta**2) ** 0.5
+    return {"change_c": on_c, "change_theta": on_theta, "change": both}[block]
+
+
 for _number, _constant, _words, _blocks, _size in (
     (35, "change_theta", "theta-block", r"\theta_i", r"(L_2k+\rho_cL_1)/m"),
     (36, "change_c", "c-block", "c_i", "L_1k/m"),
@@ -163,6 +171,7 @@ for _number, _constant, _words, _blocks, _size in (
         measured=functools.partial(_change_size, block=_constant),
         naively=functools.partial(_change_size_naively, block=_constant),
         constant=_constant,
+        trivial=functools.partial(_known_change, block=_constant),
         targets=tight_models,
         forms=FORMS,
         bound=None,
@@ -302,7 +311,8 @@ def _closed(i: TargetInstance, variant: str) -> Sides:
     errors = e_app + table["B_lin"] + table["B_CoF"]
     loss = model.loss(i, i.params)
     rhs = 2 * (table["f_max"] + table["y_max"]) * errors
-    return Sides(_descent(i) + 2 * loss, rhs, {**table, "loss": loss})
+    known = constants.known_descent(i.sigma, i.B_U, i.rho, i.nu, i.m)
+    return Sides(_descent(i) + 2 * loss, rhs, {**table, "loss": loss}, known)
 
 
 def _closed_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:

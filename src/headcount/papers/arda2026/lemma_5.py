@@ -247,7 +247,7 @@ def _conditions(subject: Any, variant: str) -> tuple[Check, ...]:
         Check("paired initialisation with |c| = 1", float(trace.pairing), 0.0),
         Check("v in V_nu", float(trace.transport), 1.0),
         Check(
-            "labels of a map drawn apart from the start: 1 if not",
+            "labels of a map drawn apart from the start",
             float(not subject.goal.independent),
             0.0,
         ),

@@ -84,7 +84,7 @@ def trace_of_records(
     *,
     rule_projects: bool,
 ) -> RunTrace:
-    """The trace of a trained run from what `DriftTerms` wrote at steps 0..tau and at the average."""
+    """The trace of a run from what `DriftTerms` wrote at steps 0..tau and at the average."""
     x, y = built.x[0], built.y[0]
     distance = np.asarray(records["distance"])
     tau = len(distance) - 1

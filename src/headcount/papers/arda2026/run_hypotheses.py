@@ -86,9 +86,9 @@ PAIRED_START = _on_traces(PAIRED, lambda trace: trace.pairing)
 TRANSPORTED = _on_traces(TRANSPORT, lambda trace: trace.transport)
 TARGET = _on_traces(LABELS, lambda trace: trace.labels)
 E_APP = _on_traces(APPROXIMATED, _app_ratio)
-STEPPED = _steps("gradient steps of the mean squared loss: others", lambda trace: trace.astray)
+STEPPED = _steps("every step is one of gradient descent on L", lambda trace: trace.astray)
 INSIDE = _steps("every iterate in Omega_rho", lambda trace: trace.moved, threshold=1.0)
-PROJECTED = _steps("ProjGD onto Omega_rho: other steps", lambda trace: trace.unprojected)
+PROJECTED = _steps("every step is one of ProjGD onto Omega_rho", lambda trace: trace.unprojected)
 
 REALISED = (REACHABLE, STEPPED)
 """What the realised certificates ask of a run."""

@@ -19,16 +19,19 @@ from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_samples, float64
 from ...data import TransportTeacher, TransportVectors
-from ...kernels import kernel_regression, ntk
+from ...kernels import kernel_regression, ntk, spectrum_of
 from ...models import PooledAttention, PooledAttentionParams
 from ...training import Built
-from .constants import approximation
+from .constants import approximation, label_envelope
 
 TINY = 1e-9
 """The least nu of a run: displacements are kept in units of nu, so it must be positive."""
-LEARNABLE = "What transport the labels need on the sampled heads"
-_DECADES = range(3, -13, -1)
-"""Ridges that are tried, as powers of ten times the mean eigenvalue of K; then none at all."""
+LEARNABLE = "The smallest transport that Theorem 1 can work with"
+INTERPOLATING = "The same without ridge: the labels are interpolated"
+LEAST, MOST = -12, 3
+"""Powers of ten between which the ridge is sought, in units of the mean eigenvalue of K."""
+SHOWN = 512
+"""Samples on which the need of a teacher's labels is shown: it enters no verdict."""
 
 
 def transported(start: PooledAttentionParams, v: TransportVectors) -> PooledAttentionParams:
@@ -69,6 +72,58 @@ class SmallestTransport:
         }
 
 
+class TransportProblem:
+    """The kernel problem of one start on one data set: many ridges, one eigendecomposition.
+
+    `start` needs c_i != 0; Theorem 1 asks for |c_i| = 1.
+    """
+
+    def __init__(
+        self,
+        model: PooledAttention,
+        start: PooledAttentionParams,
+        x: Float[Array, "n T d"],
+        y: Float[Array, "n"],
+    ) -> None:
+        check_samples(x, y)
+        if np.any(np.asarray(start.c) == 0):
+            raise BadArgument("start", "c = 0", "has no transport map", fix="use a paired start")
+        self.model, self.y = model, np.asarray(y, np.float64)
+        self.c0 = np.asarray(start.c)
+        self.kernel = ntk(model, start, x, blocks="total").matrix
+        self.spectrum = spectrum_of(self.kernel)
+        with float64():
+            self.start = jax.tree.map(jnp.asarray, start)
+            self.x = jnp.asarray(x, jnp.float64)
+            self.f0 = np.asarray(_outputs(model, self.start, self.x))
+
+    def solve(self, ridge: float) -> SmallestTransport:
+        """The v that minimises |f_lin - y|^2 + ridge |phi~ - phi0|^2; the limit for ridge 0."""
+        fit = kernel_regression(
+            self.kernel, self.y, ridge=ridge, f0=self.f0, spectrum=self.spectrum
+        )
+        with float64():
+            weights = jnp.asarray(fit.coefficients)
+            moved = _pull_back(self.model, self.start, self.x, weights)
+        c0, root = self.c0, math.sqrt(len(self.c0))
+        v = TransportVectors(
+            root * np.asarray(moved.c),
+            root * np.asarray(moved.U) / c0[:, None],
+            root * np.asarray(moved.W) / c0[:, None, None],
+        )
+        lengths = [np.linalg.norm(block.reshape(len(c0), -1), axis=1) for block in v]
+        nu_c, nu_u, nu_w = (float(np.max(length)) for length in lengths)
+        norm = float(np.sqrt(np.mean(sum(length**2 for length in lengths))))
+        return SmallestTransport(v, (nu_c, nu_u, nu_w), norm, fit.residual, fit.ridge, fit.rank)
+
+    def suffices(self, found: SmallestTransport, delta: float) -> bool:
+        """Whether Theorem 1 can work with it: E_app holds, and labels fit a target in F_nu."""
+        sigma, n, m = self.model.activation, len(self.y), self.model.m
+        y_max = label_envelope(sigma, found.nu, self.model.d, "sharp")
+        fits = float(np.max(np.abs(self.y))) <= y_max
+        return fits and found.residual <= approximation(sigma, found.nu, n, m, delta)
+
+
 def smallest_transport(
     model: PooledAttention,
     start: PooledAttentionParams,
@@ -76,58 +131,28 @@ def smallest_transport(
     y: Float[Array, "n"],
     *,
     ridge: float = 0.0,
-    kernel: Float[Array, "n n"] | None = None,
 ) -> SmallestTransport:
-    """The least-norm v that fits the labels in the linearised model, by default without ridge.
-
-    `start` needs |c_i| = 1; `kernel` is K where it is known already.
-    """
-    check_samples(x, y)
-    K = ntk(model, start, x, blocks="total").matrix if kernel is None else kernel
-    with float64():
-        phi0 = jax.tree.map(jnp.asarray, start)
-        f0 = np.asarray(_outputs(model, phi0, jnp.asarray(x)))
-        fit = kernel_regression(K, y, ridge=ridge, f0=f0)
-        moved = _pull_back(model, phi0, jnp.asarray(x), jnp.asarray(fit.coefficients))
-    root, c0 = math.sqrt(model.m), np.asarray(start.c)
-    v = TransportVectors(
-        root * np.asarray(moved.c),
-        root * np.asarray(moved.U) / c0[:, None],
-        root * np.asarray(moved.W) / c0[:, None, None],
-    )
-    lengths = [np.linalg.norm(block.reshape(len(c0), -1), axis=1) for block in v]
-    nu_c, nu_u, nu_w = (float(np.max(length)) for length in lengths)
-    return SmallestTransport(
-        v=v,
-        nu=(nu_c, nu_u, nu_w),
-        norm=float(np.sqrt(np.mean(sum(length**2 for length in lengths)))),
-        residual=fit.residual,
-        ridge=fit.ridge,
-        rank=fit.rank,
-    )
+    """The least-norm v that fits the labels in the linearised model, by default without ridge."""
+    return TransportProblem(model, start, x, y).solve(ridge)
 
 
-def easiest_transport(
-    model: PooledAttention,
-    start: PooledAttentionParams,
-    x: Float[Array, "n T d"],
-    y: Float[Array, "n"],
-    *,
-    delta: float,
-) -> SmallestTransport:
-    """The smallest v that Theorem 1 can work with: the largest ridge for which E_app still holds.
+def easiest_transport(problem: TransportProblem, delta: float) -> SmallestTransport:
+    """The smallest v that Theorem 1 can work with: the largest ridge that still suffices.
 
     The theorem lets f_lin(phi~) miss the labels by B_app(nu): a larger lambda needs a smaller nu
-    and leaves a larger residual. Ridges are tried by powers of ten, from above.
+    and leaves a larger residual. Powers of ten times the mean eigenvalue are bisected; if none
+    suffices there is no ridge.
     """
-    K = ntk(model, start, x, blocks="total").matrix
-    size = float(np.trace(K)) / len(K)
-    for ridge in (*(size * 10.0**k for k in _DECADES), 0.0):
-        found = smallest_transport(model, start, x, y, ridge=ridge, kernel=K)
-        allowed = approximation(model.activation, found.nu, len(y), model.m, delta)
-        if found.residual <= allowed:
-            break
-    return found
+    size = float(np.trace(problem.kernel)) / len(problem.y)
+    best, low, high = problem.solve(0.0), LEAST, MOST + 1
+    while low < high:  # below `low` it suffices, from `high` on it does not
+        middle = (low + high) // 2
+        found = problem.solve(size * 10.0**middle)
+        if problem.suffices(found, delta):
+            best, low = found, middle + 1
+        else:
+            high = middle
+    return best
 
 
 def _outputs(model: PooledAttention, phi: Any, x: Array) -> Array:
@@ -135,7 +160,7 @@ def _outputs(model: PooledAttention, phi: Any, x: Array) -> Array:
 
 
 def _pull_back(model: PooledAttention, phi: Any, x: Array, weights: Array) -> Any:
-    """sum_j weights_j grad f(X_j; phi)."""
+    """sum_j weights_j grad f(X_j; phi): what moves f_lin by K weights."""
 
     def add_one(total: Any, sample: tuple[Array, Array]) -> tuple[Any, None]:
         one, weight = sample
@@ -167,10 +192,15 @@ def goal_of(built: Built, start: PooledAttentionParams, seed: int, delta: float)
     The findings say in either case what nu the labels need on the sampled heads.
     """
     model, data, x, y = built.model, built.data, built.x[0], built.y[0]
-    if np.any(np.asarray(start.c) == 0):
-        raise BadArgument("init", "c = 0", "has no transport map", fix="use init=paired")
-    least = easiest_transport(model, start, x, y, delta=delta)
-    findings = {LEARNABLE: least.to_json()}
+    taught = isinstance(data, TransportTeacher)
+    some = slice(SHOWN if taught else None)
+    problem = TransportProblem(model, start, x[some], y[some])
+    least, exact = easiest_transport(problem, delta), problem.solve(0.0)
+    shown = {"samples": len(y[some])}
+    findings = {
+        LEARNABLE: {**shown, **least.to_json()},
+        INTERPOLATING: {**shown, **exact.to_json()},
+    }
     if not isinstance(data, TransportTeacher):
         nu_c, nu_u, nu_w = (max(size, TINY) for size in least.nu)
         return Goal(least.v, (nu_c, nu_u, nu_w), False, findings)
