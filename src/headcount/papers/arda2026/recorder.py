@@ -88,8 +88,9 @@ def trace_of_records(
     x, y = built.x[0], built.y[0]
     distance = np.asarray(records["distance"])
     tau = len(distance) - 1
-    gap = np.abs(distance[1:] - np.asarray(records["predicted"])[:-1])
-    astray = np.sum(gap > _SAME * (distance[1:] + distance[:-1]))
+    with np.errstate(invalid="ignore"):  # a run that diverged: NaN is not "the same"
+        gap = np.abs(distance[1:] - np.asarray(records["predicted"])[:-1])
+        astray = np.sum(~(gap <= _SAME * (distance[1:] + distance[:-1])))
     queries = jax.vmap(built.model.query)(jnp.asarray(x))
     moves = [np.max(records[f"moved_{name}"]) for name in BLOCKS]
     per_step: dict[str, Any] = {name: np.asarray(records[name])[:tau] for name in PER_STEP}
