@@ -9,6 +9,7 @@ import cyclopts
 
 from .. import __version__
 from ._audit import audit_command
+from ._compare import compare_command
 from ._count import count_command
 from ._falsify import falsify_command
 from ._list import list_command
@@ -31,6 +32,7 @@ app.command(list_command, name="list")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(count_command, name="count")
+app.command(compare_command, name="compare")
 app.command(ntk_command, name="ntk")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")

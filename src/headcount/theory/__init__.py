@@ -16,6 +16,8 @@ from ._claim import Kind as Kind
 from ._claim import Sides as Sides
 from ._claim import Variant as Variant
 from ._claim import generator as generator
+from ._compare import Compared as Compared
+from ._compare import compare as compare
 from ._count import Answer as Answer
 from ._count import Practice as Practice
 from ._count import practice as practice

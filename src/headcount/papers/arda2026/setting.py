@@ -67,7 +67,7 @@ class Setting:
         if config.rho is None:
             problem = "does not project, and the theorems are about runs that do"
             raise BadArgument("optimiser", config.optimiser, problem, fix="use projgd")
-        if not hasattr(data, "nu"):
+        if not hasattr(data, "transport"):
             problem = "has no known transport map, so no theorem promises anything"
             raise BadArgument("data", config.data, problem, fix="audit it: that measures nu")
         return cls(
