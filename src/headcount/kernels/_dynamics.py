@@ -82,7 +82,7 @@ def _problem(kernel: Any, y: Any, f0: Any, kernel_test: Any, f0_test: Any, loss:
 def kernel_flow(
     kernel: Float[Array, "n n"],
     y: Float[Array, "n"],
-    times: Num[Array, "k"] | Sequence[float],
+    times: Num[Array, "k"] | Sequence[int | float],
     *,
     loss: Loss = MEAN_SQUARED,
     f0: Float[Array, "n"] | float = 0.0,
@@ -233,7 +233,7 @@ class TrajectoryGap:
 def compare_runs(
     predicted: KernelTrajectory,
     outputs: Float[Array, "k n"],
-    times: Num[Array, "k"] | Sequence[float],
+    times: Num[Array, "k"] | Sequence[int | float],
     *,
     on: str = "train",
 ) -> TrajectoryGap:
