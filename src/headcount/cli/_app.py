@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import cyclopts
 
@@ -54,9 +58,10 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """The exit code of a command, with every expected error as one line on standard error."""
     try:
-        result = app(
-            arguments, exit_on_error=False, print_error=False, result_action="return_value"
-        )
+        with _warnings_in_one_line():
+            result = app(
+                arguments, exit_on_error=False, print_error=False, result_action="return_value"
+            )
     except cyclopts.CycloptsError as error:
         return _complain(str(error).strip())
     except ValueError as error:
@@ -76,6 +81,24 @@ def run(arguments: list[str] | None = None) -> int:
         print(f"headcount: {error}", file=sys.stderr)
         return FAILED
     return result if isinstance(result, int) else 0
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """What Headcount warns of (a paper that does not load) reads like our other messages."""
+    plain = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *place: Any) -> None:
+        if category.__module__.startswith("headcount."):
+            print(f"headcount: {message}", file=sys.stderr)
+        else:
+            plain(message, category, *place)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = plain
 
 
 def _complain(message: str) -> int:
