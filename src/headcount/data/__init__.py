@@ -13,6 +13,8 @@ from ._dm2 import DM2 as DM2
 from ._dm2 import Planted as Planted
 from ._gaussian import GaussianTokens as GaussianTokens
 from ._gaussian import clip_to_ball as clip_to_ball
+from ._given import Arrays as Arrays
+from ._given import Series as Series
 from ._real import Images as Images
 from ._real import mnist as mnist
 from ._real import patches as patches

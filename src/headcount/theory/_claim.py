@@ -188,6 +188,8 @@ class Claim:
     """The hypotheses that a setting alone decides: no right side is used unless they hold."""
     measured: Callable[[Any], Any] | None = None
     """The left side on an audited run, for claims whose right side is that of the setting."""
+    conditions: Callable[[Any, str], tuple[Check, ...]] | None = None
+    """The hypotheses that are measured on an audited run, beside those that the setting decides."""
     needs_event: bool = False
     """Whether the printed statement is conditioned on an event; instances use what was realised."""
     errata: tuple[str, ...] = ()

@@ -5,8 +5,8 @@ One rule for everybody: no right side is used unless every hypothesis was evalua
 
 import enum
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -18,6 +18,7 @@ from ..core import Array, BadArgument, check_count, float64, stream
 from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
 from ._frequency import Frequency, frequency_of
+from ._pytree import Batch
 from ._rounding import ordered, round_down, round_up
 
 ROUNDING = 1e-9
@@ -140,7 +141,7 @@ def judge(
     name = claim.variant(variant)
     problem = outside_domain(instance)
     if problem is not None:
-        return Verdict(claim.id, name, Outcome.NOT_APPLICABLE, f"outside the domain: {problem}")
+        return _no_instance(claim, name, problem)
     with float64():
         checks, sides = _evaluate(claim, name, instance)
         if setting is not None:
@@ -153,10 +154,68 @@ def judge(
     return decide(claim, name, sides, checks, ratio)
 
 
+def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> Verdict:
+    """Ask `claim` about all instances; the verdict on the one that speaks most against it.
+
+    Only those that meet every hypothesis count; if none does, the verdict says what fails. One
+    that cannot be evaluated (NaN, overflow) is harder than all that hold, but hides no violation.
+    """
+    if len(instances) == 1:
+        return judge(claim, instances[0], variant)
+    with float64():
+        if isinstance(instances, Batch):
+            batch = jax.tree.map(jnp.asarray, instances.tree)
+        else:
+            batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
+        measured, sides, ratios = _mapped(claim, variant)(batch)
+    apply = np.ones(len(instances), bool)
+    checks = [
+        [Check(h.name, float(v), float(at)) for v, at in zip(*map(np.asarray, pair), strict=True)]
+        for h, pair in zip(claim.hypotheses, measured, strict=True)
+    ]
+    for column in checks:
+        apply &= np.array([check.holds for check in column])
+    hardness = np.where(np.isnan(ratios), 1 + ROUNDING, ratios)
+    chosen = int(np.argmax(np.where(apply, hardness, -np.inf)))
+    problem = outside_domain(instances[chosen])
+    if problem is not None:
+        return _no_instance(claim, variant, problem)
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], sides)
+    found = tuple(column[chosen] for column in checks)
+    verdict = decide(claim, variant, one, found, float(ratios[chosen]))
+    if apply.all() or not apply.any():
+        return verdict
+    left = f"{len(instances) - int(apply.sum())} of {len(instances)}"
+    message = f"{verdict.message} ({left} instances are outside its hypotheses)"
+    return replace(verdict, message=message)
+
+
+@functools.lru_cache(maxsize=256)
+def _mapped(claim: Claim, variant: str) -> Any:
+    """Hypotheses, sides and ratio of a batch of instances; NaN where a side is not finite."""
+
+    def evaluate(instance: Instance) -> tuple[list[Any], Sides, Any]:
+        measured = [
+            (jnp.asarray(h.value(instance)), jnp.asarray(h.limit(instance, variant)))
+            for h in claim.hypotheses
+        ]
+        sides = claim.evaluate(instance, variant)
+        ratio = ratio_of(claim.kind, sides)
+        finite = jnp.all(jnp.isfinite(sides.lhs)) & jnp.all(jnp.isfinite(sides.rhs))
+        return measured, sides, jnp.where(finite, ratio, jnp.nan)
+
+    return jax.jit(jax.vmap(evaluate), compiler_options=quick_compilation())
+
+
 def outside_domain(instance: Instance) -> str | None:
     """Why an instance is not one of those that its class describes; None if it is."""
     problem = getattr(instance, "problem", None)
     return problem() if problem is not None else None
+
+
+def _no_instance(claim: Claim, variant: str, problem: str) -> Verdict:
+    message = f"outside the domain: {problem}"
+    return Verdict(claim.id, variant, Outcome.NOT_APPLICABLE, message)
 
 
 def _event(claim: Claim, event: Check | None) -> tuple[Check, ...]:
@@ -229,12 +288,15 @@ def _outcome(
     left, right = ordered(lhs, rhs)
     shown = f"left side {left} against {right}"
     if ratio > 1 + ROUNDING and lhs - spread > rhs:
-        return Outcome.VIOLATED, f"{shown}: ratio {round_down(ratio, 6)}"
+        size = round_down(ratio, 6) if ratio > 1.00001 else f"1 + {round_down(ratio - 1)}"
+        return Outcome.VIOLATED, f"{shown}: ratio {size}"
     if spread and lhs + spread > rhs:
         return Outcome.INCONCLUSIVE, f"{shown}, with an uncertainty of {round_up(spread)}"
     if sides.trivial is not None and rhs >= float(sides.trivial):
         known = round_down(float(sides.trivial))
         return Outcome.VACUOUS, f"the bound {round_up(rhs)} is not below the trivial {known}"
+    if lhs > rhs:
+        return Outcome.HOLDS, f"both sides are {round_up(rhs)} up to rounding"
     return Outcome.HOLDS, f"{shown}: ratio {round_up(ratio)}"
 
 

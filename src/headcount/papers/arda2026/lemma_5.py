@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array, activation_named, pooled_attention, softmax_covariance_times
-from ...theory import Bound, Experiment, Kind, Sides, instance_class
+from ...theory import Bound, Check, Experiment, Kind, Sides, instance_class
 from ...theory.domain import MOST_ENTRIES, Domain, case_problem
 from ...theory.slow import FLOATS, Arithmetic, activation, dot, flat, norm, times
 from . import constants, model, naive
@@ -240,6 +240,20 @@ def _bound(setting: Setting, variant: str) -> Bound:
     return Bound(B_app, {"B_app": B_app, "B_U": B_U, "y_max": y_max}, trivial)
 
 
+def _conditions(subject: Any, variant: str) -> tuple[Check, ...]:
+    trace = subject.trace
+    return (
+        Check("tokens and query in the unit ball", float(trace.tokens), 1.0),
+        Check("paired initialisation with |c| = 1", float(trace.pairing), 0.0),
+        Check("v in V_nu", float(trace.transport), 1.0),
+        Check(
+            "labels of a map drawn apart from the start",
+            float(not subject.goal.independent),
+            0.0,
+        ),
+    )
+
+
 claim(
     "lemma-5",
     "Approximation error",
@@ -262,6 +276,7 @@ claim(
     },
     bound=_bound,
     measured=lambda subject: subject.trace.e_app,
+    conditions=_conditions,
     experiment=Experiment(
         cases=(
             FLAT_TANH,

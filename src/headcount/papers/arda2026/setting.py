@@ -25,7 +25,8 @@ class Setting:
 
     `rho` and `nu` are (c, u, w) radii. `eta` defaults to tau^{-1/2}, the theorem's step size.
     `B_U`, where given, is a realised bound on max_i |U_i| over the feasible set; it replaces the a
-    priori one of Remark 7, and the event E_U is then not needed.
+    priori one of Remark 7, and the event E_U is then not needed. `largest_label`, where given, is
+    max |y| of the data: a target in F_nu bounds it.
     """
 
     d: int
@@ -40,6 +41,7 @@ class Setting:
     tau: int = 1
     eta: float | None = None
     B_U: float | None = None
+    largest_label: float | None = None
 
     def __post_init__(self) -> None:
         for argument in ("d", "n", "T", "tau"):
@@ -55,8 +57,9 @@ class Setting:
                 check_nonnegative(argument, radius)
         if self.eta is not None:
             check_positive("eta", self.eta)
-        if self.B_U is not None:
-            check_nonnegative("B_U", self.B_U)
+        for argument in ("B_U", "largest_label"):
+            if getattr(self, argument) is not None:
+                check_nonnegative(argument, getattr(self, argument))
         activation_named(self.activation)
 
     @classmethod
