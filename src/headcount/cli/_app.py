@@ -94,7 +94,7 @@ def _warnings_in_one_line() -> Iterator[None]:
         else:
             plain(message, category, *place)
 
-    warnings.showwarning = show
+    warnings.showwarning = show  # type: ignore[assignment]
     try:
         yield
     finally:
