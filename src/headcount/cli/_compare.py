@@ -119,16 +119,22 @@ def _width(value: float | None) -> str:
 
 def _words(answer: Compared) -> str:
     """Promises at the given width, and which hypotheses fail by how much."""
+    from ..theory import ordered, round_up
+
     lines = [
         f"{answer.paper} ({answer.model}, {answer.loss}): loss {answer.start:.4g} at the start, "
         f"target {answer.target:.4g}"
     ]
     if answer.note:
         lines.append(f"  no theorem applies: {answer.note}")
+    failing: dict[str, list[str]] = {}
     for promised in answer.promised:
-        name = f"{promised.claim} ({promised.variant})"
+        name = f"{promised.claim.split('/', 1)[1]} ({promised.variant})"
         if not promised.failing:
-            lines.append(f"  {name} promises a loss of at most {promised.loss:.4g}")
+            lines.append(f"  {name} promises a loss of at most {round_up(promised.loss)}")
         for check in promised.failing:
-            lines.append(f"  {name}: {check.name} fails: {check.value:.3g} > {check.threshold:.3g}")
+            value, threshold = ordered(check.value, check.threshold)
+            failing.setdefault(f"{check.name}: {value} exceeds {threshold}", []).append(name)
+    for reason, names in failing.items():
+        lines.append(f"  fails: {reason}; so nothing is promised by {', '.join(names)}")
     return "\n".join(lines)

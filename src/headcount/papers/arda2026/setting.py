@@ -77,6 +77,7 @@ class Setting:
             problem = "does not project, and the theorems are about runs that do"
             raise BadArgument("optimiser", config.optimiser, problem, fix="use projgd")
         data = build_data(config)
+        size: dict[str, Any]
         if isinstance(data, TransportTeacher):
             model = build_model(config, data)
             size = {"T": data.T, "n": config.n, "nu": data.nu}
