@@ -25,7 +25,6 @@ from ._errata import add_errata as add_errata
 from ._errata import errata as errata
 from ._errata import errata_page as errata_page
 from ._falsify import BUDGETS as BUDGETS
-from ._falsify import Budget as Budget
 from ._falsify import Falsification as Falsification
 from ._falsify import falsify as falsify
 from ._frequency import Experiment as Experiment
@@ -38,6 +37,7 @@ from ._recheck import recheck as recheck
 from ._registry import claims as claims
 from ._rounding import round_down as round_down
 from ._rounding import round_up as round_up
+from ._search import Budget as Budget
 from ._setting import Setting as Setting
 from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from ..core import Array, BadArgument, check_count, float64, stream
-from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, generator
+from ._claim import SLACK, Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
 from ._frequency import Frequency, frequency_of
 from ._rounding import ordered, round_down, round_up
@@ -100,10 +100,14 @@ def ratio_of(kind: Kind, sides: Sides) -> Any:
 
 
 def score_of(kind: Kind, sides: Sides) -> Any:
-    """What the falsifier climbs: log(lhs/rhs) at the worst entry, for sides of any sign."""
+    """What the falsifier climbs: log(lhs/rhs) at the worst entry, for sides of any sign.
+
+    Where the left side is estimated, its interval's lower end counts.
+    """
     if kind is Kind.IDENTITY:
         return jnp.log(jnp.maximum(ratio_of(kind, sides), 1e-250))
-    lhs, rhs = jnp.broadcast_arrays(jnp.asarray(sides.lhs), jnp.asarray(sides.rhs))
+    certain = jnp.asarray(sides.lhs) - jnp.asarray(sides.spread)
+    lhs, rhs = jnp.broadcast_arrays(certain, jnp.asarray(sides.rhs))
     gap = (lhs - rhs) / jnp.maximum(jnp.abs(lhs) + jnp.abs(rhs), _TINY)
     ratios = _ratios(lhs, rhs)
     known = (ratios > 1e-250) & (ratios < 1e250)
@@ -151,6 +155,16 @@ def judge(
             checks += (*decided, *_event(claim, event))
         ratio = float(ratio_of(claim.kind, sides))
     return decide(claim, name, sides, checks, ratio)
+
+
+def admissible(hypotheses: tuple[Hypothesis, ...], instance: Instance, variant: str) -> Any:
+    """Whether every hypothesis holds, up to the rounding that `Check.holds` allows, under jit."""
+    holds = jnp.asarray(True)
+    for hypothesis in hypotheses:
+        limit = jnp.asarray(hypothesis.limit(instance, variant))
+        allowed = limit + SLACK * jnp.maximum(1.0, jnp.abs(limit))
+        holds &= jnp.asarray(hypothesis.value(instance)) <= allowed
+    return holds
 
 
 def outside_domain(instance: Instance) -> str | None:
