@@ -17,7 +17,7 @@ from jaxtyping import Bool
 from ..core import Array, BadArgument, check_count, float64, stream
 from ._claim import SLACK, Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
-from ._frequency import Frequency, frequency_of
+from ._frequency import Frequency, Interval, frequency_of
 from ._rounding import ordered, round_down, round_up
 
 ROUNDING = 1e-9
@@ -272,7 +272,10 @@ def judge_frequency(
     repetitions: int = 2000,
     seed: int = 0,
 ) -> Verdict:
-    """How often the inequality of a high-probability claim fails over seeds, against delta."""
+    """How often the inequality of a high-probability claim fails over seeds, against delta.
+
+    Where the probability itself is known it is used: nothing is drawn then.
+    """
     name = claim.variant(variant)
     check_count("repetitions", repetitions)
     if claim.experiment is None:
@@ -280,10 +283,14 @@ def judge_frequency(
     problem = claim.experiment.case_problem(case)
     if problem is not None:
         raise BadArgument("case", dict(case), problem, fix="see the claim's own cases")
+    delta = claim.experiment.delta(case)
+    exact = claim.experiment.exact
+    interval = exact(case, name, claim.factor) if exact is not None else None
+    if interval is not None:
+        return _judge_exactly(claim, name, interval, delta)
     drawn = claim.experiment.draw(case, generator(stream(seed, "frequency", claim.id)), repetitions)
     with float64():
         exceeded = np.asarray(_counter(claim, name)(drawn))
-    delta = claim.experiment.delta(case)
     result = frequency_of(int(exceeded.sum()), repetitions, delta)
     message = (
         f"failed {result.exceedances} times in {repetitions}: "
@@ -300,3 +307,13 @@ def judge_frequency(
         ratio=result.rate / delta,
         frequency=result,
     )
+
+
+def _judge_exactly(claim: Claim, name: str, interval: Interval, delta: float) -> Verdict:
+    """The verdict on a probability that was enclosed rather than estimated."""
+    low, high = interval
+    outcome = Outcome.HOLDS if high <= delta else Outcome.INCONCLUSIVE
+    outcome = Outcome.VIOLATED if low > delta else outcome
+    shown = f"[{round_down(low)}, {round_up(high)}]"
+    message = f"fails with a probability in {shown} against delta = {delta:g}"
+    return Verdict(claim.id, name, outcome, message, lhs=low, rhs=delta, ratio=low / delta)
