@@ -19,7 +19,7 @@ from ._claim import Claim, Instance, generator
 from ._corpus import known_instances
 from ._prove import Proof, prove
 from ._search import Budget, Candidate, instance_scorer, search_family, search_sizes
-from ._shrink import _short, shrink
+from ._shrink import fewer_bits, shrink
 from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain
 
 BUDGETS = {
@@ -179,7 +179,7 @@ def _violation(claim: Claim, name: str, found: Falsification) -> Falsification |
     proof = prove(claim, name, worst)
     if proof.refuted:
         # A projection may end an ulp outside its ball; with fewer bits it is inside.
-        worst = jax.tree.map(_short(40), worst)
+        worst = jax.tree.map(fewer_bits(40), worst)
         proof = prove(claim, name, worst)
     if proof.refuted or not (proof.proved or found.worst_ratio > 1 + _DOUBTFUL):
         return None

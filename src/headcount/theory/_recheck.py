@@ -121,14 +121,16 @@ def _disagreement(
         ]
     pairs = [(name, certificate.claimed.get(name, math.nan), found) for name, found in numbers]
     stated = {check.name: check for check in certificate.hypotheses}
-    if set(stated) != {check.name for check in checks}:
+    named = sorted(check.name for check in certificate.hypotheses)
+    if named != sorted(check.name for check in checks):
         return "the file lists other hypotheses than the claim has"
     for check in checks:
         pairs.append((check.name, stated[check.name].value, check.value))
         pairs.append((f"threshold of {check.name}", stated[check.name].threshold, check.threshold))
     for name, said, found in pairs:
         size = max(abs(found), 1e-9)  # hypotheses may be zero up to rounding
-        if not (said == found or abs(said - found) <= AGREEMENT * size):
+        close = math.isfinite(found) and abs(said - found) <= AGREEMENT * size
+        if not (said == found or close):
             return f"the file states {name} = {said!r}, the recheck finds {found!r}"
     return None
 
