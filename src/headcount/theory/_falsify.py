@@ -148,10 +148,6 @@ _VIOLATION = float(np.log1p(ROUNDING))
 """The score above which a candidate is a violation."""
 
 
-_DOUBTFUL = 1e-6
-"""An excess that no proof decides counts only if it is larger: float64 loses digits in sums."""
-
-
 def _settle(claim: Claim, name: str, candidates: list[Candidate]) -> Falsification:
     """The worst candidate that is not mere rounding; a violation is shrunk and proved."""
     own = list(claim.variants).index(name)
@@ -165,29 +161,30 @@ def _settle(claim: Claim, name: str, candidates: list[Candidate]) -> Falsificati
         survived = replace(result, worst_ratio=ratio, where=candidate.where, worst=worst)
         if not ratio > 1 + ROUNDING:
             return survived
-        found = _violation(claim, name, survived)
+        found, refuted = _violation(claim, name, survived)
         if found is not None:
             return found
-        # Float64 said more than is true, or more than can be decided: as good as equality.
-        result = replace(survived, worst_ratio=1.0) if result.worst is None else result
+        if result.worst is None and not refuted:
+            result = replace(survived, where=f"{candidate.where}, not decided")
     return result
 
 
-def _violation(claim: Claim, name: str, found: Falsification) -> Falsification | None:
-    """A candidate above 1, shrunk and with its proof; None if it is no violation after all."""
+def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsification | None, bool]:
+    """A candidate above 1, shrunk and proved, or None; and whether it is refuted."""
     worst = found.worst
     proof = prove(claim, name, worst)
-    if proof.refuted:
+    if not proof.proved:
         # A projection may end an ulp outside its ball; with fewer bits it is inside.
         worst = jax.tree.map(fewer_bits(40), worst)
         proof = prove(claim, name, worst)
-    if proof.refuted or not (proof.proved or found.worst_ratio > 1 + _DOUBTFUL):
-        return None
+    if not proof.proved:
+        return None, proof.refuted  # float64 said more than can be proved
     small = shrink(claim, name, worst)
     again = prove(claim, name, small)
-    small, proof = (small, again) if again.proved or not proof.proved else (worst, proof)
+    small, proof = (small, again) if again.proved else (worst, proof)
     certificate = certify(claim, small, name) if claim.factor == 1.0 else None
-    return replace(found, violated=True, worst=small, certificate=certificate, proof=proof)
+    proved = replace(found, violated=True, worst=small, certificate=certificate, proof=proof)
+    return proved, False
 
 
 def _with_frequencies(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..core import BadArgument
 from ._certificate import Certificate, read_certificate
 from ._claim import Check, Claim, Kind
@@ -25,6 +27,7 @@ AGREEMENT = 1e-6
 CONFIDENCE = 1 - 1e-9
 """Of the binomial interval that a frequency must exceed delta with."""
 MOST_REPETITIONS = 20_000
+MOST_NUMBERS, MOST_STEPS = 2_000, 200
 """A certificate that asks for more work than this is refused before any is done."""
 
 
@@ -76,6 +79,7 @@ def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> R
     if kind is None or not claim.families:
         problem = "is not decided by an instance"
         raise BadArgument("file", claim.id, problem, fix="give a frequency certificate")
+    _check_work(claim, certificate)
     instance = instance_from(kind, certificate.instance)
     proof = prove(claim, variant, instance)
     twin = proof.twin
@@ -95,6 +99,17 @@ def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> R
         else:
             message = f"the violation is proved: {_amount(claim, twin.lhs, twin.rhs, ratio)}"
     return Recheck(claim.id, variant, status, ratio, arithmetic, message, checks, proof)
+
+
+def _check_work(claim: Claim, certificate: Certificate) -> None:
+    """Ball arithmetic takes its time: large instances are refused before it starts."""
+    values = certificate.instance.values()
+    numbers = sum(np.size(value) for value in values)
+    steps = max((value for value in values if isinstance(value, int)), default=0)
+    if numbers > MOST_NUMBERS or steps > MOST_STEPS:
+        problem = f"has {numbers} numbers and asks for {steps} steps"
+        fix = f"at most {MOST_NUMBERS} and {MOST_STEPS} are rechecked; make it smaller"
+        raise BadArgument("file", claim.id, problem, fix=fix)
 
 
 def _ratio(claim: Claim, lhs: float, rhs: float) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -35,12 +36,19 @@ from .theorem_1 import (
 )
 
 REFERENCE = ("arda2026, App. A.8",)
+MOST_SEQUENCES = 10**4
 
 
 @instance_class
 @dataclass(frozen=True)
 class StochasticRunInstance(RunInstance):
     """As `RunInstance`, for ProjSGD with one index per step."""
+
+    def outside(self) -> str | None:
+        """Every sequence of indices is run, so there must not be too many."""
+        if self.tau * math.log(self.n) > math.log(MOST_SEQUENCES):
+            return f"{self.n}^{self.tau} sequences of indices are too many ({MOST_SEQUENCES})"
+        return super().outside()
 
 
 def index_sequences(n: int, tau: int) -> Float[Array, "n^tau tau"]:
