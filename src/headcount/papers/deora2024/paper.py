@@ -12,6 +12,8 @@ _CLAIMS = (
     "training",
     "theorem_3",
     "leave_one_out",
+    "tokenised_mixture",
+    "saturation",
 )
 
 CHOICES = (
