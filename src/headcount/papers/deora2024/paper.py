@@ -4,6 +4,18 @@ from ...core import Choice, Paper
 
 _HERE = "headcount.papers.deora2024"
 
+_CLAIMS = (
+    "lemma_1",
+    "proposition_1",
+    "corollary_1",
+    "segments",
+    "training",
+    "theorem_3",
+    "leave_one_out",
+    "tokenised_mixture",
+    "saturation",
+)
+
 CHOICES = (
     Choice(
         "read-out U",
@@ -69,6 +81,8 @@ paper = Paper(
         "deora2024-groups": f"{_HERE}.models:GROUPS",
         "deora2024-linear": f"{_HERE}.models:LINEAR",
     },
+    claims=tuple(f"{_HERE}.{module}" for module in _CLAIMS),
     errata=f"{_HERE}.errata",
+    certificates=_HERE,
     choices=CHOICES,
 )
