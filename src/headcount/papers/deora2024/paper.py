@@ -69,6 +69,7 @@ paper = Paper(
         "deora2024-groups": f"{_HERE}.models:GROUPS",
         "deora2024-linear": f"{_HERE}.models:LINEAR",
     },
+    figures=tuple(f"{_HERE}.figures.{figure}" for figure in ("fig2", "fig3", "fig4", "fig5")),
     errata=f"{_HERE}.errata",
     choices=CHOICES,
 )
