@@ -128,6 +128,7 @@ def draw_curves(
         ax.plot(k[seen], centre[seen], color=colour, linestyle=style, label=f"H = {H}")
         ax.fill_between(k[seen], low[seen], high[seen], color=colour, alpha=0.2, linewidth=0)
     ax.set_xscale("log")
+    ax.xaxis.set_minor_formatter("")
     ax.set_yscale("log" if log else "linear")
     ax.set_xlabel("iteration k")
 
