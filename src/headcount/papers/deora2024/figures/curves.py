@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Measurement, Trial, over_seeds
+from ....lab import COLOURS, Estimate, Measurement, Trial, Verdict, inside, over_seeds
 from ..measurements.runs import run_config
 
 if TYPE_CHECKING:
@@ -91,16 +91,28 @@ def head_trials(
 
 
 def averages(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """Each quantity averaged over seeds with its interval, as `average_<name>`.
+    """Each quantity averaged over trials, as `average_<name>`, with its smallest and largest trial.
 
-    Losses are averaged geometrically: they are drawn on a logarithmic axis.
+    Losses are averaged geometrically: they are drawn on a logarithmic axis. The band is the range
+    and no interval: a few runs that end elsewhere are the point, and cosines end at one.
     """
     import xarray as xr
 
-    return xr.merge(
-        over_seeds(data[name], f"average_{name}", kind="geometric" if name in GEOMETRIC else "mean")
-        for name in names
-    )
+    found: dict[str, Any] = {}
+    for name in names:
+        values = data[name]
+        kind = "geometric" if name in GEOMETRIC else "mean"
+        found[f"average_{name}"] = over_seeds(values, name, kind=kind)[name]
+        found[f"average_{name}_low"] = values.min("seed")
+        found[f"average_{name}_high"] = values.max("seed")
+    return xr.Dataset(found)
+
+
+def share(claim: str, hits: Any) -> Verdict:
+    """Every one of these runs does it: a count, so that one that does not refutes the claim."""
+    counted = np.asarray(hits, dtype=float)
+    part = float(np.mean(counted))
+    return inside(claim, Estimate(part, part, part, counted.size), (1.0, 1.0), "share of runs")
 
 
 def last(data: xr.Dataset, name: str, optimiser: str) -> Any:
@@ -116,7 +128,7 @@ def over_heads(data: xr.Dataset, name: str, optimiser: str) -> Any:
 def draw_curves(
     ax: Any, data: xr.Dataset, name: str, optimiser: str, *, style: str = "-", log: bool = False
 ) -> None:
-    """`average_<name>` against k for every H, with its band over seeds."""
+    """`average_<name>` against k for every H, with the range over trials."""
     k = np.asarray(data["k"].values, dtype=float)
     for index, H in enumerate(data["H"].values):
         colour = COLOURS[index % len(COLOURS)]

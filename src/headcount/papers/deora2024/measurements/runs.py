@@ -192,7 +192,7 @@ def _cost(config: dict[str, Any]) -> tuple[float, float]:
 
 
 _SHARED: dict[str, tuple[str, ...]] = {
-    **{name: ("k",) for name in ("train_loss", "test_loss", "norm_W", "norm_U", "margin")},
+    **dict.fromkeys(("train_loss", "test_loss", "norm_W", "norm_U", "margin"), ("k",)),
     "iterations_to_level": (),
     "late_slope": (),
     "k": ("k",),
