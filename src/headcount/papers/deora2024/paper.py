@@ -10,6 +10,15 @@ _CLAIMS = (
     "corollary_1",
 )
 
+_FIGURES = (
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig5",
+    "one_head",
+    "random_start",
+)
+
 CHOICES = (
     Choice(
         "read-out U",
@@ -76,7 +85,7 @@ paper = Paper(
         "deora2024-linear": f"{_HERE}.models:LINEAR",
     },
     claims=tuple(f"{_HERE}.{module}" for module in _CLAIMS),
-    figures=tuple(f"{_HERE}.figures.{figure}" for figure in ("fig2", "fig3", "fig4", "fig5")),
+    figures=tuple(f"{_HERE}.figures.{figure}" for figure in _FIGURES),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
     choices=CHOICES,

@@ -81,7 +81,7 @@ def head_trials(
                 data_options=settings["data_options"],
                 **values,
             ),
-            {"optimiser": optimiser, "H": H, "seed": seed},
+            {"run": optimiser, "H": H, "seed": seed},
             f"{optimiser} H={H}",
         )
         for optimiser in optimisers
@@ -115,25 +115,25 @@ def share(claim: str, hits: Any) -> Verdict:
     return inside(claim, Estimate(part, part, part, counted.size), (1.0, 1.0), "share of runs")
 
 
-def last(data: xr.Dataset, name: str, optimiser: str) -> Any:
+def last(data: xr.Dataset, name: str, run: str) -> Any:
     """The values at the last iteration, as an array (seed, H)."""
-    return data[name].sel(optimiser=optimiser).isel(k=-1).transpose("seed", "H").values
+    return data[name].sel(run=run).isel(k=-1).transpose("seed", "H").values
 
 
-def over_heads(data: xr.Dataset, name: str, optimiser: str) -> Any:
+def over_heads(data: xr.Dataset, name: str, run: str) -> Any:
     """A quantity without iterations, as an array (seed, H)."""
-    return data[name].sel(optimiser=optimiser).transpose("seed", "H").values
+    return data[name].sel(run=run).transpose("seed", "H").values
 
 
 def draw_curves(
-    ax: Any, data: xr.Dataset, name: str, optimiser: str, *, style: str = "-", log: bool = False
+    ax: Any, data: xr.Dataset, name: str, run: str, *, style: str = "-", log: bool = False
 ) -> None:
     """`average_<name>` against k for every H, with the range over trials."""
     k = np.asarray(data["k"].values, dtype=float)
     for index, H in enumerate(data["H"].values):
         colour = COLOURS[index % len(COLOURS)]
         centre, low, high = (
-            data[f"average_{name}{end}"].sel(optimiser=optimiser, H=H).transpose("k").values
+            data[f"average_{name}{end}"].sel(run=run, H=H).transpose("k").values
             for end in ("", "_low", "_high")
         )
         seen = np.isfinite(centre)

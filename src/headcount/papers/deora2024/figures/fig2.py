@@ -96,10 +96,10 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     shared_legend(axes, data.sizes["H"])
 
 
-def draw_dm1(data: xr.Dataset, axes: Sequence[Any], optimiser: str, title: str) -> None:
-    """The six panels of one optimiser on DM1."""
+def draw_dm1(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> None:
+    """The six panels of one kind of run on DM1."""
     for ax, (name, label) in zip(axes, PANELS.items(), strict=True):
-        draw_curves(ax, data, name, optimiser, log=name.endswith("loss"))
+        draw_curves(ax, data, name, run, log=name.endswith("loss"))
         ax.set_ylabel(label)
         ax.set_title(title)
     reference_line(axes[4], DM1_DEFAULTS["zeta"], "zeta: uniform attention", below=True)

@@ -85,14 +85,14 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     shared_legend(axes, data.sizes["H"])
 
 
-def draw_dm2(data: xr.Dataset, axes: Sequence[Any], optimiser: str, title: str) -> None:
-    """The six panels of one optimiser on DM2."""
+def draw_dm2(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> None:
+    """The six panels of one kind of run on DM2."""
     for ax, (name, label) in zip(axes, PANELS.items(), strict=True):
-        draw_curves(ax, data, name, optimiser, log=name.endswith("loss"))
+        draw_curves(ax, data, name, run, log=name.endswith("loss"))
         ax.set_ylabel(label)
         ax.set_title(title)
     reference_line(axes[4], DM2_DEFAULTS["margin"], "planted margin")
-    draw_curves(axes[5], data, "alignment_U", optimiser, style="--")
+    draw_curves(axes[5], data, "alignment_U", run, style="--")
     axes[5].set_ylim(None, 1.02)
 
 

@@ -53,6 +53,7 @@ def measure_run(config: dict[str, Any], context: Context) -> dict[str, Any]:
     besides its step size, which the paper does not give.
     """
     from ....data import DM1
+    from ....models import outputs
     from ....training import optimisers, train
 
     chosen, built = problem_of(config)
@@ -76,7 +77,11 @@ def measure_run(config: dict[str, Any], context: Context) -> dict[str, Any]:
     )
     if run.diverged_at[0] >= 0:
         context.diverged(run.outcomes[0])
-    return described(run, built.model, built.data, chosen.seeds[0])
+    found = described(run, built.model, built.data, chosen.seeds[0])
+    if isinstance(built.data, DM1):
+        first = outputs(built.model, run.parameters("start"), built.x[0])
+        found["start_output"] = np.sqrt(np.mean(np.asarray(first) ** 2))
+    return found
 
 
 def problem_of(config: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -199,7 +204,10 @@ _SHARED: dict[str, tuple[str, ...]] = {
 }
 _measurement = partial(Measurement, version=1, function=measure_run, estimate=_cost)
 
-dm1_run = _measurement(name="deora2024-dm1-run", outputs={"attention": ("k",), **_SHARED})
+dm1_run = _measurement(
+    name="deora2024-dm1-run",
+    outputs={"attention": ("k",), "start_output": (), **_SHARED},
+)
 dm2_run = _measurement(
     name="deora2024-dm2-run",
     outputs={"alignment_W": ("k",), "alignment_U": ("k",), **_SHARED},
