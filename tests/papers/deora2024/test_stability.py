@@ -58,7 +58,8 @@ def vector(theta: MultiHeadParams) -> np.ndarray:
 def case(request: pytest.FixtureRequest) -> tuple[Any, MultiHeadParams, Any, LeftOut]:
     model, start = start_of(request.param)
     data = LAW.sample(N, 3)
-    return model, start, data, leave_one_out(model, start, *data, eta=ETA, steps=STEPS)
+    run = leave_one_out(model, start, *data, eta=ETA, steps=STEPS, test=LAW.sample(9, 4))
+    return model, start, data, run
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +127,17 @@ def test_own_gradients_and_the_left_side_of_19(case: Any, twin: Any) -> None:
             onward = vector(full[k + 1]) + ETA / N * vector(own)
             wanted = np.linalg.norm(onward - vector(others[i][k + 1]))
             np.testing.assert_allclose(run.expanded[k, i], wanted, rtol=1e-8, atol=1e-13)
+
+
+def test_the_full_run_is_followed_on_test_samples(case: Any, twin: Any) -> None:
+    model, _, _, run = case
+    full = twin[1][0]
+    x, y = LAW.sample(9, 4)
+    plain = model.plain if isinstance(model, HeadGroups) else model
+    for k in (0, STEPS - 1):
+        f = np.array([plain(full[k], jnp.asarray(X)) for X in x])
+        np.testing.assert_allclose(run.test_loss[k], np.mean(np.log1p(np.exp(-y * f))), rtol=1e-11)
+    assert np.all(np.isnan(trained("zero")[3].test_loss))
 
 
 def test_on_average_stability_is_the_mean_distance(case: Any) -> None:

@@ -17,6 +17,7 @@ _FIGURES = (
     "fig5",
     "one_head",
     "random_start",
+    "stability",
 )
 
 CHOICES = (

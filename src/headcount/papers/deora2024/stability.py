@@ -48,6 +48,7 @@ class _Step(NamedTuple):
     expanded: Float[Array, "n"]
     size: Float[Array, ""]
     left_out_size: Float[Array, "n"]
+    test_loss: Float[Array, ""]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ class LeftOut:
     """|theta_k|_{2,inf}, the largest norm of a head."""
     left_out_size: Float[Array, "K n"]
     """|theta_k^{-i}|_{2,inf}."""
+    test_loss: Float[Array, "K"]
+    """The loss of theta_k on the test samples; NaN without any."""
     final: MultiHeadParams
     """theta_K."""
     moved: float
@@ -109,10 +112,12 @@ def leave_one_out(
     *,
     eta: float,
     steps: int,
+    test: tuple[Float[Array, "m T d"], Float[Array, "m"]] | None = None,
 ) -> LeftOut:
     """Gradient descent on L and on every L^{-i} from `start`, in float64.
 
     Time grows with n^2 K. `start` holds one head per group of equal heads, which stay equal.
+    With fresh samples as `test` the full run's loss on them is followed, too.
     """
     n, T, _ = check_samples(x, y)
     check_positive("eta", eta)
@@ -122,7 +127,8 @@ def leave_one_out(
         raise BadArgument("y", shown, "must hold only -1 and +1", fix="use sign labels")
     with float64():
         theta_0 = MultiHeadParams(*(jnp.asarray(leaf, jnp.float64) for leaf in start))
-        data = jnp.asarray(x, jnp.float64), jnp.asarray(y, jnp.float64)
+        fresh = (np.zeros((0, *np.shape(x)[1:])), np.zeros(0)) if test is None else test
+        data = [jnp.asarray(part, jnp.float64) for part in (x, y, *fresh)]
         together = max(1, _WEIGHTS_IN_FLIGHT // (n * len(model.multiplicities) * T * T))
         program = _program(model, steps, min(together, n + 1))
         seen, moves, last = jax.tree.map(np.asarray, program(theta_0, *data, eta))
@@ -142,11 +148,13 @@ def leave_one_out(
 
 @lru_cache(maxsize=16)
 def _program(model: Heads, steps: int, together: int) -> Callable[..., Any]:
-    """theta_0, x, y, eta -> what was seen before every step, the last moves, the last distances."""
+    """Start, data, test data, eta -> what was seen before every step, last moves and distances."""
 
     @jax.jit
-    def run(theta_0: MultiHeadParams, x: Array, y: Array, eta: Array) -> tuple[_Step, Any, Array]:
-        runs = _Runs(model, theta_0, x, y, together)
+    def run(
+        theta_0: MultiHeadParams, x: Array, y: Array, test_x: Array, test_y: Array, eta: Array
+    ) -> tuple[_Step, Any, Array]:
+        runs = _Runs(model, theta_0, x, y, test_x, test_y, together)
         n = y.shape[0]
         moves = jax.tree.map(lambda leaf: jnp.zeros((n + 1, *leaf.shape)), theta_0)
 
@@ -167,6 +175,8 @@ class _Runs:
     theta_0: MultiHeadParams
     x: Float[Array, "n T d"]
     y: Float[Array, "n"]
+    test_x: Float[Array, "m T d"]
+    test_y: Float[Array, "m"]
     together: int
 
     def step(self, moves: MultiHeadParams, eta: Array) -> tuple[MultiHeadParams, _Step]:
@@ -192,6 +202,7 @@ class _Runs:
             expanded=lengths(expanded),
             size=sizes[0],
             left_out_size=sizes[1:],
+            test_loss=self._test_loss(_entry(moves, 0)),
         )
         return after, seen
 
@@ -207,6 +218,13 @@ class _Runs:
     def _outputs(self, move: MultiHeadParams) -> Float[Array, "n"]:
         theta = add(self.theta_0, move)
         return jax.vmap(self.model, in_axes=(None, 0))(theta, self.x)
+
+    def _test_loss(self, move: MultiHeadParams) -> Float[Array, ""]:
+        if self.test_y.shape[0] == 0:
+            return jnp.asarray(jnp.nan)
+        theta = add(self.theta_0, move)
+        f = jax.vmap(self.model, in_axes=(None, 0))(theta, self.test_x)
+        return jnp.mean(LOGISTIC.pointwise(f, self.test_y))
 
     def _losses(self, move: MultiHeadParams) -> Float[Array, "n"]:
         return LOGISTIC.pointwise(self._outputs(move), self.y)

@@ -21,7 +21,7 @@ RUNS = {
     "momentum": "momentum, step ~ sqrt H",
     "adam": "Adam, constant step",
 }
-ROUNDING = 1e-8
+ROUNDING = 1e-10
 """Relative error below which two losses count as equal up to rounding that training amplifies."""
 
 

@@ -20,7 +20,7 @@ STARTS = {
     "two-phase": ("two-phase start: 2 classes", {"model": "deora2024-groups", "init": "two-phase"}),
     "gaussian": ("Gaussian start", {"model": "deora2024", "init": "gaussian"}),
 }
-ORDER_ONE = (0.2, 3.0)
+ORDER_ONE = (0.1, 3.0)
 """Root mean square outputs that count as of order one."""
 
 
@@ -75,9 +75,7 @@ def verdicts(data: xr.Dataset) -> list[Verdict]:
     size = over_heads(data, "start_output", "gaussian")
     for index in (0, len(H) - 1):
         claim = f"the Gaussian start keeps Phi~ of order one, H = {H[index]}"
-        found.append(
-            threshold(claim, size[:, index], above=ORDER_ONE[0], below=ORDER_ONE[1])
-        )
+        found.append(threshold(claim, size[:, index], above=ORDER_ONE[0], below=ORDER_ONE[1]))
     return found
 
 
