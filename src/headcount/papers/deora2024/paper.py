@@ -17,7 +17,10 @@ _FIGURES = (
     "fig5",
     "one_head",
     "random_start",
+    "samples",
     "stability",
+    "required_heads",
+    "noise",
 )
 
 CHOICES = (

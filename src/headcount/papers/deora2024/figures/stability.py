@@ -38,11 +38,9 @@ RUNS = {
 ONE_OVER_N = (-1.15, -0.85)
 FLAT = 0.25
 """A power of k below this counts as slower than any that would spoil Lemma 11."""
-BOUNDS = {
-    "stability": "measured",
-    "stability_from_losses": "from the losses",
-    "lemma_11": "Lemma 11",
-}
+BOUNDS = ("stability", "stability_from_losses", "lemma_11")
+GAPS = ("gap", "lemma_3", "theorem_4")
+LABELS = ("measured", "from the losses; Lemma 3 with measured G", "Lemma 11; Theorem 4")
 
 
 def trials(
@@ -70,14 +68,16 @@ def trials(
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Curves of the largest n along k; stability and gap after the last step against n."""
+    """Along k at the largest n, with the range over trials; at the last k, against n."""
     import xarray as xr
 
     largest, final = data.isel(n=-1), data.isel(k=-1)
-    parts = [
-        over_seeds(largest[name], f"{name}_along")
-        for name in (*BOUNDS, "gap", "lemma_3", "theorem_4")
-    ]
+    parts = []
+    for name in (*BOUNDS, *GAPS):
+        along = over_seeds(largest[name], f"{name}_along")
+        along[f"{name}_along_low"] = largest[name].min("seed")
+        along[f"{name}_along_high"] = largest[name].max("seed")
+        parts.append(along)
     for name in ("stability", "gap", "lemma_3", "lemma_11"):
         parts.append(over_seeds(final[name], f"{name}_final"))
     parts.append(power_law(final["stability"], "n", "stability_final"))
@@ -121,29 +121,36 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     for row, (run, (title, _, _)) in enumerate(RUNS.items()):
         along, gap, against = axes[3 * row : 3 * row + 3]
         own = data.sel(run=run)
-        _curves(along, own, k, {name: label for name, label in BOUNDS.items()})
-        log_log(along, "iteration k", "on-average stability")
-        labels = {"gap": "measured gap", "lemma_3": "Lemma 3, measured G", "theorem_4": "Theorem 4"}
-        _curves(gap, own, k, labels)
-        log_log(gap, "iteration k", "generalisation gap")
-        gap.set_yscale("symlog", linthresh=1e-4)
+        _curves(along, own, k, BOUNDS, "on-average stability")
+        _curves(gap, own, k, GAPS, "generalisation gap (absolute)")
         draw_interval(against, own, "stability_final", "n", label="measured")
         draw_power_law(against, own, "stability_final", "n")
         first = float(own["stability_final"].values[0])
         draw_reference_slope(against, data["n"].values, first, -1, "predicted: slope -1")
         log_log(against, "samples n", "stability at the end")
+        against.legend(loc="lower left", frameon=False)
         shown = [int(value) for value in data["n"].values]
         against.set_xticks(shown, [str(value) for value in shown])
         against.set_xticks([], minor=True)
         for ax in (along, gap, against):
             ax.set_title(title)
+    handles, labels = axes[0].get_legend_handles_labels()
+    axes[0].figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
 
 
-def _curves(ax: Any, own: xr.Dataset, k: Any, labels: Mapping[str, str]) -> None:
-    for index, (name, label) in enumerate(labels.items()):
-        centre, low, high = (own[f"{name}_along{end}"].values for end in ("", "_low", "_high"))
+def _curves(ax: Any, own: xr.Dataset, k: Any, names: Sequence[str], y_label: str) -> None:
+    """Means over trials along k with their range; all of one kind in one colour."""
+    for index, (name, label) in enumerate(zip(names, LABELS, strict=True)):
+        centre, low, high = (
+            np.abs(own[f"{name}_along{end}"].values) for end in ("", "_low", "_high")
+        )
         ax.plot(k, centre, color=COLOURS[index], label=label)
-        ax.fill_between(k, low, high, color=COLOURS[index], alpha=0.2, linewidth=0)
+        if name != "gap":  # a range around zero has no place on a logarithmic axis
+            ax.fill_between(k, low, high, color=COLOURS[index], alpha=0.2, linewidth=0)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("iteration k")
+    ax.set_ylabel(y_label)
 
 
 figure = register(

@@ -3,7 +3,7 @@
 From zero all heads stay equal, and Phi~ = sqrt(H) Phi(X; U, W) = Phi(X; U', W), U' = sqrt(H) U.
 A head's gradient is that of the single head (U', W) divided by sqrt(H) for U and by H for W. So
 descent with step eta, with or without momentum, is descent of one head with step eta on U' and
-eta/H on W; Adam with (eta, eps) is Adam with (sqrt(H) eta, sqrt(H) eps) on U' and (eta, H eps) on W.
+eta/H on W. Adam with (eta, eps) is Adam with (sqrt(H) eta, sqrt(H) eps) on U', (eta, H eps) on W.
 """
 
 from __future__ import annotations
