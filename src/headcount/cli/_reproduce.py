@@ -136,6 +136,8 @@ def finish(
         return
     console, _ = consoles(json)
     console.print(f"{plan.figure.id}: {plan.figure.title} ({plan.figure.reference})", markup=False)
+    if plan.figure.notes:
+        console.print(plan.figure.notes, markup=False, highlight=False)
     console.print(verdicts_table(collection.verdicts))
     for file in files:
         console.print(str(file), markup=False, highlight=False, soft_wrap=True)
@@ -232,6 +234,7 @@ def _summary(
     return {
         "figure": plan.figure.id,
         "scale": plan.scale,
+        "notes": plan.figure.notes,
         "trials": counts,
         "seconds": seconds,
         "verdicts": [verdict.to_json() for verdict in verdicts],

@@ -30,3 +30,5 @@ from ._transport import transported as transported
 from ._wu2023 import GaussianRegression as GaussianRegression
 from ._wu2023 import VectorInput as VectorInput
 from ._wu2023 import encoder_assumptions as encoder_assumptions
+from ._wu2023 import pair_products as pair_products
+from ._wu2023 import tail_exponent as tail_exponent

@@ -2,8 +2,8 @@
 
 W_Q and W_K act only through W_Q^T W_K, W_V and W_H only through W_H W_V. Both pairs can be written
 in an orthonormal basis of the columns of their initial values: with [W_Q W_K] = U [R_Q R_K] (a QR
-factorisation) every gradient of W_Q is U times that of R_Q, and so is every iterate of descent, with
-or without momentum. A network of any width d_m is thus trained exactly as one of width 2d.
+factorisation) every gradient of W_Q is U times that of R_Q, and so is every iterate of descent,
+with or without momentum. A network of any width d_m is thus trained exactly as one of width 2d.
 """
 
 from __future__ import annotations

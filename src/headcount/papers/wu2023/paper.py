@@ -57,6 +57,8 @@ CHOICES = (
     ),
 )
 
+FIGURES = ("fig4",)
+
 paper = Paper(
     key="wu2023",
     title="On the Convergence of Encoder-only Shallow Transformers",
@@ -65,6 +67,7 @@ paper = Paper(
         "wu2023": f"{_HERE}.models:ENCODER",
         "two-layer-relu": f"{_HERE}.models:TWO_LAYER",
     },
+    figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
     errata=f"{_HERE}.errata",
     choices=CHOICES,
 )
