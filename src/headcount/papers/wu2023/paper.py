@@ -57,7 +57,7 @@ CHOICES = (
     ),
 )
 
-FIGURES = ("fig4",)
+FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig9")
 
 paper = Paper(
     key="wu2023",
