@@ -19,6 +19,8 @@ from ...models import Encoder, EncoderParams
 BLOCKS = ("QQ", "KK", "QK", "QV", "QO", "KV", "KO", "OV")
 _SPACE = 24
 """Krylov vectors: the Hessian has few distinct eigenvalues, so Lanczos ends early."""
+_RELATIVE = 1e-10
+"""Lanczos stops at this relative accuracy of the norm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,13 @@ class ScalarHessian:
             (size, size), matvec=self.apply, dtype=np.float64
         )
         value = scipy.sparse.linalg.eigsh(
-            operator, k=1, which="LM", v0=first, ncv=_SPACE, return_eigenvectors=False
+            operator,
+            k=1,
+            which="LM",
+            v0=first,
+            ncv=_SPACE,
+            tol=_RELATIVE,
+            return_eigenvectors=False,
         )
         return float(np.abs(value[0]))
 

@@ -65,6 +65,8 @@ paper = Paper(
         "wu2023": f"{_HERE}.models:ENCODER",
         "two-layer-relu": f"{_HERE}.models:TWO_LAYER",
     },
+    claims=tuple(f"{_HERE}.{module}" for module in ("softmax", "drift", "gradients", "lemma_14")),
     errata=f"{_HERE}.errata",
+    certificates=_HERE,
     choices=CHOICES,
 )
