@@ -67,7 +67,9 @@ paper = Paper(
         "wu2023": f"{_HERE}.models:ENCODER",
         "two-layer-relu": f"{_HERE}.models:TWO_LAYER",
     },
-    figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
+    claims=tuple(f"{_HERE}.{module}" for module in ("softmax", "drift", "gradients", "lemma_14")),
     errata=f"{_HERE}.errata",
+    certificates=_HERE,
     choices=CHOICES,
+    figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
 )

@@ -20,6 +20,7 @@ from ....lab import (
     register,
     separation,
     threshold,
+    tick_at,
 )
 from .curves import SCALINGS, by_seed, finish
 from .images import (
@@ -83,8 +84,8 @@ def verdicts(data: xr.Dataset) -> list[Verdict]:
         found.append(threshold(claim, values, above=A_LOT))
     last = chosen.sel(d_m=widths[-1])
     claim = f"width {widths[-1]}: attention moves less with 1/d_m than with d_m^(-1/2)"
-    moved = [last.sel(scaling=s).values for s in ("realistic", "ntk")]
-    return [*found, difference(claim, *moved)]
+    realistic, ntk = (last.sel(scaling=s).values for s in ("realistic", "ntk"))
+    return [*found, difference(claim, realistic, ntk)]
 
 
 def _extremely_slow(data: xr.Dataset) -> Verdict:
@@ -111,6 +112,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         one = chosen.sel(scaling=scaling)
         draw_interval(change, one, "mean_attention_change", "d_m", label=words, index=index)
     change.set_xscale("log")
+    tick_at(change, data["d_m"].values)
     finish(change, "width $d_m$", "attention moved in training")
     top = float(np.nanmax([data["map_before"].max(), data["map_after"].max()]))
     for ax, when in ((before, "before"), (after, "after")):

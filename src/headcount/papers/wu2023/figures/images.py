@@ -79,9 +79,11 @@ def say_which_data(data: xr.Dataset, ax: Any) -> None:
 def average_log_ratio(data: xr.Dataset, name: str) -> Any:
     """Mean over epochs >= 1 of log(1/d_m's value / d_m^(-1/2)'s), (seed, width)."""
     values = only_dataset(data)[name].sel(epoch=data["epoch"] > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.log(values.sel(scaling="ntk")) - np.log(values.sel(scaling="realistic"))
-    return ratio.mean("epoch").transpose("seed", "d_m").values
+    slow, fast = (
+        values.sel(scaling=scaling).transpose("seed", "d_m", "epoch").values
+        for scaling in ("ntk", "realistic")
+    )
+    return np.mean(np.log(slow) - np.log(fast), axis=-1)
 
 
 def draw_scalings(ax: Any, data: xr.Dataset, name: str) -> None:

@@ -32,12 +32,13 @@ def load_task(dataset: str, task: str, limit: int) -> Task:
     from ....data import load_images, patches
 
     digits = (0, 1) if task == "zero-one" else None
-    parts: list[Array] = []
-    for split in ("train", "test"):
+
+    def part(split: str) -> tuple[Array, Array]:
         images, labels = load_images(dataset, split, digits)
         labels = np.where(labels[:limit] == 1, 1.0, -1.0) if digits else labels[:limit]
-        parts += [patches(images[:limit], PATCH[dataset]), labels]
-    return Task(*parts, outputs=1 if digits else 10)
+        return patches(images[:limit], PATCH[dataset]), labels
+
+    return Task(*part("train"), *part("test"), 1 if digits else 10)
 
 
 def measure_vit(config: dict[str, Any], context: Context) -> dict[str, Any]:
