@@ -9,12 +9,11 @@ from jaxtyping import Float
 
 from ....core import Array
 from ....lab import Context, Measurement
+from .tails import QUANTILES, TAIL_OUTPUTS, tail_of
 
 PATCH = {"mnist": 7, "digits": 2}
 """Side of a patch: 16 tokens from 28 x 28 and from 8 x 8 images."""
 TASKS = ("classes", "zero-one")
-QUANTILES = 400
-"""Points of the tail of Assumption 3 that are kept."""
 
 
 class Task(NamedTuple):
@@ -139,27 +138,6 @@ def _tails(model: Any, before: Any, after: Any, x: Array, seed: int, count: int)
     return found
 
 
-def tail_of(tokens: Float[Array, "n T d"]) -> dict[str, Any]:
-    """Quantiles of the pair products of samples divided by |X|_F, largest, and fitted exponent."""
-    from ....data import pair_products, tail_exponent
-
-    if not np.isfinite(tokens).all():
-        nothing = np.full(QUANTILES, np.nan)
-        return {"products": nothing, "largest_product": np.nan, "tail_exponent": np.nan}
-    unit = tokens / np.linalg.norm(tokens, axis=(1, 2), keepdims=True)
-    products = pair_products(unit)
-    return {
-        "products": np.quantile(products, np.arange(QUANTILES) / QUANTILES),
-        "largest_product": products[-1],
-        "tail_exponent": tail_exponent(products),
-    }
-
-
-def tail_levels() -> Float[Array, "tail_point"]:
-    """P(product >= t) at the quantiles that `tail_of` keeps."""
-    return 1 - np.arange(QUANTILES) / QUANTILES
-
-
 def _packed(state: Any) -> dict[str, Array]:
     import jax
 
@@ -200,15 +178,7 @@ vit = Measurement(
         "attention_unevenness": (),
         "image": ("patch", "pixel"),
         "tail_point": ("tail_point",),
-        **{
-            f"{name}_{when}": dims
-            for when in ("before", "after")
-            for name, dims in (
-                ("products", ("tail_point",)),
-                ("largest_product", ()),
-                ("tail_exponent", ()),
-            )
-        },
+        **{f"{name}_{w}": d for w in ("before", "after") for name, d in TAIL_OUTPUTS.items()},
     },
     estimate=_cost,
 )
