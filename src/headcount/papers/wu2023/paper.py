@@ -57,6 +57,8 @@ CHOICES = (
     ),
 )
 
+FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9")
+
 paper = Paper(
     key="wu2023",
     title="On the Convergence of Encoder-only Shallow Transformers",
@@ -65,6 +67,9 @@ paper = Paper(
         "wu2023": f"{_HERE}.models:ENCODER",
         "two-layer-relu": f"{_HERE}.models:TWO_LAYER",
     },
+    claims=tuple(f"{_HERE}.{module}" for module in ("softmax", "drift", "gradients", "lemma_14")),
     errata=f"{_HERE}.errata",
+    certificates=_HERE,
     choices=CHOICES,
+    figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
 )
