@@ -65,7 +65,27 @@ paper = Paper(
         "wu2023": f"{_HERE}.models:ENCODER",
         "two-layer-relu": f"{_HERE}.models:TWO_LAYER",
     },
-    claims=tuple(f"{_HERE}.{module}" for module in ("softmax", "drift", "gradients", "lemma_14")),
+    claims=tuple(
+        f"{_HERE}.{module}"
+        for module in (
+            "assumptions",
+            "proposition_1",
+            "features",
+            "subexponential",
+            "random_weights",
+            "softmax",
+            "drift",
+            "gradients",
+            "lemma_14",
+            "lemma_15",
+            "first_token",
+            "separations",
+            "theorem_3",
+            "corollary_1",
+            "residual",
+            "rates",
+        )
+    ),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
     choices=CHOICES,
