@@ -303,13 +303,15 @@ def _settle(claim: Claim, name: str, candidates: list[_Candidate]) -> Falsificat
         survived = replace(empty, worst_ratio=ratio, where=where, worst=worst)
         if not ratio > 1 + ROUNDING:
             return survived
-        if prove(claim, name, worst).refuted:
+        if not prove(claim, name, worst).proved:
             # A projection may end an ulp outside its ball; with fewer bits it is inside.
             worst = jax.tree.map(_short(40), worst)
-            if prove(claim, name, worst).refuted:
-                continue  # float64 said more than is true
+            if not prove(claim, name, worst).proved:
+                continue  # float64 said more than can be proved
         small = shrink(claim, name, worst)
         proof = prove(claim, name, small)
+        if not proof.proved:
+            small, proof = worst, prove(claim, name, worst)
         certificate = certify(claim, small, name) if claim.factor == 1.0 else None
         return replace(survived, violated=True, worst=small, certificate=certificate, proof=proof)
     return empty

@@ -209,8 +209,7 @@ def _event_argument(log_m: Any, log_delta: Any, variant: str) -> Any:
 
 def _event(i: GaussianInstance, variant: str) -> Sides:
     argument = _event_argument(jnp.log(i.m), i.log_delta, variant)
-    positive = jnp.where(argument > 0, argument, 1.0)
-    radius = jnp.sqrt(i.d) + jnp.where(argument > 0, jnp.sqrt(2 * positive), 0.0)
+    radius = jnp.sqrt(i.d) + jnp.sqrt(2 * jnp.maximum(argument, 1e-300))  # has a slope at 0
     return Sides(_some_exceeds(i.d, i.m / 2, radius), jnp.exp(i.log_delta), {"radius": radius})
 
 

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array
+from ...core import Array, float64
 from ...theory import Experiment, Kind, Sides, instance_class
 from ...theory.domain import Domain, case_problem
-from ...theory.slow import FLOATS, Arithmetic, activation, dot, flat, norm, times
+from ...theory.slow import FLOATS, Arithmetic, activation, dot, flat, norm, quadrature, times
 from . import constants, model, naive
 from .declare import claim, false, identity
 from .hypotheses import PAIRED, TRANSPORT
@@ -126,7 +127,8 @@ def _limit() -> tuple[float, float]:
     weight = np.outer(weights, weights).ravel() / np.sum(weights) ** 2
     U, W = (grid.ravel() for grid in np.meshgrid(nodes, nodes, indexing="ij"))
     some = KernelInstance(U[:1], W[:1], np.array(0.5))
-    terms = np.asarray(_terms(some, jnp.asarray(U), jnp.asarray(W)))
+    with float64(), jax.ensure_compile_time_eval():  # numbers, also while a caller is traced
+        terms = np.asarray(_terms(some, jnp.asarray(U), jnp.asarray(W)))
     K = float(weight @ terms)
     return K, math.sqrt(float(weight @ terms**2) - K**2)
 
@@ -169,10 +171,10 @@ def _limit_naively() -> tuple[float, float]:
 
 
 def _chebyshev_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    K, sd = _limit_naively()
+    K, sd = (quadrature(num, num.number(value)) for value in _limit_naively())
     terms = [_term_naively(num, U, W) for U, W in zip(data["U"], data["W"], strict=True)]
-    bound = num.number(sd) / num.sqrt(len(terms) * data["delta"])
-    return abs(num.total(terms) / len(terms) - num.number(K)), bound
+    bound = sd / num.sqrt(len(terms) * data["delta"])
+    return abs(num.total(terms) / len(terms) - K), bound
 
 
 def _count(case: Mapping[str, Any], variant: str, seed: int, repetitions: int) -> int:

@@ -16,6 +16,7 @@ from ...core import (
     check_nonnegative,
     check_positive,
 )
+from ...training import TrainConfig, build_data, build_model
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,31 @@ class Setting:
         if self.B_U is not None:
             check_nonnegative("B_U", self.B_U)
         activation_named(self.activation)
+
+    @classmethod
+    def of(cls, config: TrainConfig, *, delta: float) -> Setting:
+        """The setting of a configuration that projects, on data with a known transport map."""
+        data = build_data(config)
+        model = build_model(config, data)
+        if config.rho is None:
+            problem = "does not project, and the theorems are about runs that do"
+            raise BadArgument("optimiser", config.optimiser, problem, fix="use projgd")
+        if not hasattr(data, "nu"):
+            problem = "has no known transport map, so no theorem promises anything"
+            raise BadArgument("data", config.data, problem, fix="audit it: that measures nu")
+        return cls(
+            d=data.d,
+            m=model.m,
+            n=config.n,
+            T=data.T,
+            activation=model.activation.name,
+            rho=config.rho,
+            nu=data.nu,
+            delta=delta,
+            delta_prime=delta,
+            tau=config.steps,
+            eta=config.eta,
+        )
 
     @property
     def sigma(self) -> Activation:
