@@ -86,6 +86,7 @@ paper = Paper(
             "rates",
         )
     ),
+    setting=f"{_HERE}.setting:Setting",
     errata=f"{_HERE}.errata",
     certificates=_HERE,
     choices=CHOICES,

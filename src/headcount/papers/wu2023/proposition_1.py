@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...theory import Sides
+from ...theory import Bound, Check, Sides
 from ...theory.slow import Arithmetic, norm
 from . import constants, model, naive, naive_constants, runs
 from .declare import claim, false
 from .naive import Data
-from .runs import RunInstance, trajectory, trajectory_naively
+from .runs import RunInstance, trajectory_naively, watched
+from .setting import Setting
 
 WHERE = "Sec. 4.1 and App. C.2"
 HYPOTHESES = (runs.CONDITION_2, runs.CONDITION_3, runs.STEP_SIZE)
@@ -25,7 +27,7 @@ def _shares(variant: str) -> int:
 
 
 def _rate(i: RunInstance, variant: str) -> Sides:
-    losses = jax.vmap(lambda t: jnp.sum(runs.residual_at(i, t) ** 2) / 2)(trajectory(i))
+    losses = watched(i, lambda t: jnp.sum(runs.residual_at(i, t) ** 2) / 2)
     factor = 1 - i.gamma * i.alpha**2 / _shares(variant)
     steps = jnp.arange(1, i.steps + 1)
     return Sides(losses, factor**steps * i.start_loss, {"alpha": i.alpha, "factor": factor})
@@ -40,6 +42,26 @@ def _rate_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return losses[1:], promised
 
 
+def _promise(setting: Setting, variant: str) -> Bound:
+    """(1 - gamma alpha^2/2)^t l_0 for the initialisation that is drawn at this width."""
+    start = setting.start
+    gamma = setting.step(runs.form_of(variant))
+    decay = math.log1p(-min(gamma * start.alpha**2 / _shares(variant), 1 - 1e-16))
+    scale, numbers = setting.loss_scale, {"alpha": start.alpha, "gamma": gamma}
+    first = scale * start.loss
+    return Bound(first * math.exp(setting.steps * decay), {**numbers, "l_0": first}, first)
+
+
+def _required(setting: Setting, variant: str) -> tuple[Check, ...]:
+    second, third = setting.room.ratios
+    form = runs.form_of(variant)
+    return (
+        Check("(2): right over left side", second, 1.0),
+        Check("(3): right over left side", third, 1.0),
+        Check("gamma C", setting.step(form) * setting.smoothness(form), 1.0),
+    )
+
+
 claim(
     "proposition-1",
     "Linear convergence of gradient descent",
@@ -51,6 +73,9 @@ claim(
     naive=_rate_naive,
     families=runs.RUNS,
     hypotheses=HYPOTHESES,
+    bound=_promise,
+    requires=_required,
+    quantity="loss",
     forms={
         "printed": ("C = c1 c2 + 2 c3 l_0 with the printed constants", "E9"),
         "corrected": ("C = c1 c2 + c3 sqrt(2 l_0) with the corrected constants", "E9"),
@@ -62,7 +87,7 @@ claim(
 
 
 def _norms(i: RunInstance, variant: str) -> Sides:
-    sizes = jax.vmap(lambda t: jnp.stack(list(model.norms(t))))(trajectory(i))
+    sizes = watched(i, lambda t: jnp.stack(list(model.norms(t))))
     return Sides(jnp.ravel(sizes), jnp.tile(jnp.stack(list(i.lam)), i.steps))
 
 
@@ -90,7 +115,7 @@ claim(
 
 
 def _alpha(i: RunInstance, variant: str) -> Sides:
-    values = jax.vmap(lambda t: model.smallest_singular(model.features(i, t)))(trajectory(i))
+    values = watched(i, lambda t: model.smallest_singular(model.features(i, t)))
     share = 7 / 8 if variant == "sharp" else 1 / 2
     return Sides(jnp.full(i.steps, share * i.alpha), values)
 
@@ -132,8 +157,7 @@ def _pieces(i: RunInstance) -> tuple[Any, Any, Any]:
 
     slope = jax.grad(value)(i.theta)
     square = sum(jnp.sum(block**2) for block in slope)
-    last = jax.tree.map(lambda leaf: leaf[0], trajectory(i))
-    return i.start_loss, square, value(last)
+    return i.start_loss, square, watched(i, value)[0]
 
 
 def _descent(i: RunInstance, variant: str) -> Sides:

@@ -20,8 +20,8 @@ from jaxtyping import Float
 from ...core import Array, self_attention
 from ...models import EncoderParams
 from ...theory import Family, Sides, instance_class
-from ...theory._duals import Dual, duals
 from ...theory.domain import Domain
+from ...theory.duals import Dual, duals
 from ...theory.slow import Arithmetic, dot, norm, softmax
 from .declare import claim, false, identity
 from .naive import Data, Number, Theta, gradient_Q
