@@ -49,6 +49,6 @@ widths = Measurement(
     name="compare-width",
     version=1,
     function=measure_widths,
-    outputs={name: () for name in ("required", "printed", "training", "failing", "theorems")},
+    outputs=dict.fromkeys(("required", "printed", "training", "failing", "theorems"), ()),
     estimate=lambda config: (20.0 + 0.02 * config["steps"] * config["n"] / 100, 5e8),
 )
