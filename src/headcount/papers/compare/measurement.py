@@ -12,7 +12,10 @@ NEVER = 301.0
 
 
 def measure_widths(config: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Least widths: of all variants of all theorems, of the printed ones, and in fact."""
+    """Least widths: of all variants of all theorems, of the printed ones, and in fact.
+
+    Where training does not get there within `most_width`, its width is not a number.
+    """
     from ...theory import compare
 
     (found,) = compare(
@@ -33,16 +36,16 @@ def measure_widths(config: dict[str, Any], context: Context) -> dict[str, Any]:
     return {
         "required": least(found.required),
         "printed": least(first),
-        "training": least([found.training]),
+        "training": least([found.training], never=math.nan),
         "failing": sum(bool(promised.failing) for promised in found.promised),
         "theorems": len(found.promised),
     }
 
 
-def least(answers: Any) -> float:
+def least(answers: Any, never: float = NEVER) -> float:
     """log10 of the least width among the answers."""
     widths = [answer.value for answer in answers if answer.value is not None]
-    return math.log10(min(widths)) if widths else NEVER
+    return math.log10(min(widths)) if widths else never
 
 
 widths = Measurement(

@@ -78,12 +78,19 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
             shown = np.minimum(middle, 24.0)
             ax.plot(shown, rows + shift, "o", color=colours[kind], label=label, ms=4)
             for x, y, value in zip(shown, rows + shift, middle, strict=True):
-                text = "never" if value >= NEVER - 1 else f"{10**value:.0f}" if value < 4 else ""
+                text, x = ("not reached", -0.2) if np.isnan(value) else (label_of(value), x)
                 ax.annotate(text, (x, y), (5, -2), textcoords="offset points", fontsize=6)
         ax.set_yticks(rows, data["paper"].values)
         ax.set(title=f"data: {name}", xlabel="log10 of the width", xlim=(-0.5, 27))
         ax.invert_yaxis()
     axes[0].legend(fontsize=6, frameon=False, loc="center right")
+
+
+def label_of(value: float) -> str:
+    """The width behind a logarithm, or "never"."""
+    if value >= NEVER - 1:
+        return "never"
+    return f"{10**value:.3g}"
 
 
 COMMON = {"width": 64, "share": 0.1}
