@@ -12,7 +12,7 @@ from jaxtyping import Float
 from ..core import Array, BadArgument, check_count, stream, uniform
 from ._base import Dataset, Measurement, as_dataset, data_models, token_norms
 from ._gaussian import clip_to_ball
-from ._real import windows_of_series
+from ._series import windows_of_series
 
 
 def _first(whole: Dataset, n: int, argument: str) -> Dataset:

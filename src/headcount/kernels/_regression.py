@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ..core import Array, BadArgument, check_finite, check_nonnegative, check_shape
 
@@ -22,7 +22,7 @@ class Spectrum:
 
     values: Float[Array, "n"]
     vectors: Float[Array, "n n"]
-    kept: Float[Array, "n"]
+    kept: Bool[Array, "n"]
     cutoff: float
 
     @property

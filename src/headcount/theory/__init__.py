@@ -16,6 +16,8 @@ from ._claim import Kind as Kind
 from ._claim import Sides as Sides
 from ._claim import Variant as Variant
 from ._claim import generator as generator
+from ._compare import Compared as Compared
+from ._compare import compare as compare
 from ._count import Answer as Answer
 from ._count import Practice as Practice
 from ._count import practice as practice
@@ -25,11 +27,11 @@ from ._errata import add_errata as add_errata
 from ._errata import errata as errata
 from ._errata import errata_page as errata_page
 from ._falsify import BUDGETS as BUDGETS
-from ._falsify import Budget as Budget
 from ._falsify import Falsification as Falsification
 from ._falsify import falsify as falsify
 from ._frequency import Experiment as Experiment
 from ._frequency import Frequency as Frequency
+from ._frequency import Interval as Interval
 from ._frequency import clopper_pearson as clopper_pearson
 from ._frequency import frequency_of as frequency_of
 from ._pytree import Batch as Batch
@@ -40,6 +42,7 @@ from ._registry import claims as claims
 from ._rounding import ordered as ordered
 from ._rounding import round_down as round_down
 from ._rounding import round_up as round_up
+from ._search import Budget as Budget
 from ._setting import Setting as Setting
 from ._subject import Observed as Observed
 from ._subject import Subject as Subject

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import jax
 import numpy as np
@@ -83,7 +83,8 @@ def axes_of(kind: type) -> dict[str, tuple[str, ...]]:
             assert match is not None, f"{kind.__name__}.{field.name} names no axes"
             letters[field.name] = tuple(match[1].split())
         else:
-            letters[field.name] = tuple(field.type.dim_str.split())
+            shaped = (*get_args(field.type), field.type)[0]  # Array is a union of array types
+            letters[field.name] = tuple(shaped.dim_str.split())
     return letters
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Bool
 
 from ..core import Array, BadArgument, check_count, float64, stream
-from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, generator
+from ._claim import SLACK, Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
-from ._frequency import Frequency, frequency_of
+from ._frequency import Frequency, Interval, frequency_of
 from ._pytree import Batch
 from ._rounding import ordered, round_down, round_up
 
@@ -101,10 +101,14 @@ def ratio_of(kind: Kind, sides: Sides) -> Any:
 
 
 def score_of(kind: Kind, sides: Sides) -> Any:
-    """What the falsifier climbs: log(lhs/rhs) at the worst entry, for sides of any sign."""
+    """What the falsifier climbs: log(lhs/rhs) at the worst entry, for sides of any sign.
+
+    Where the left side is estimated, its interval's lower end counts.
+    """
     if kind is Kind.IDENTITY:
         return jnp.log(jnp.maximum(ratio_of(kind, sides), 1e-250))
-    lhs, rhs = jnp.broadcast_arrays(jnp.asarray(sides.lhs), jnp.asarray(sides.rhs))
+    certain = jnp.asarray(sides.lhs) - jnp.asarray(sides.spread)
+    lhs, rhs = jnp.broadcast_arrays(certain, jnp.asarray(sides.rhs))
     gap = (lhs - rhs) / jnp.maximum(jnp.abs(lhs) + jnp.abs(rhs), _TINY)
     ratios = _ratios(lhs, rhs)
     known = (ratios > 1e-250) & (ratios < 1e250)
@@ -205,6 +209,16 @@ def _mapped(claim: Claim, variant: str) -> Any:
         return measured, sides, jnp.where(finite, ratio, jnp.nan)
 
     return jax.jit(jax.vmap(evaluate), compiler_options=quick_compilation())
+
+
+def admissible(hypotheses: tuple[Hypothesis, ...], instance: Instance, variant: str) -> Any:
+    """Whether every hypothesis holds, up to the rounding that `Check.holds` allows, under jit."""
+    holds = jnp.asarray(True)
+    for hypothesis in hypotheses:
+        limit = jnp.asarray(hypothesis.limit(instance, variant))
+        allowed = limit + SLACK * jnp.maximum(1.0, jnp.abs(limit))
+        holds &= jnp.asarray(hypothesis.value(instance)) <= allowed
+    return holds
 
 
 def outside_domain(instance: Instance) -> str | None:
@@ -320,7 +334,10 @@ def judge_frequency(
     repetitions: int = 2000,
     seed: int = 0,
 ) -> Verdict:
-    """How often the inequality of a high-probability claim fails over seeds, against delta."""
+    """How often the inequality of a high-probability claim fails over seeds, against delta.
+
+    Where the probability itself is known it is used: nothing is drawn then.
+    """
     name = claim.variant(variant)
     check_count("repetitions", repetitions)
     if claim.experiment is None:
@@ -328,10 +345,14 @@ def judge_frequency(
     problem = claim.experiment.case_problem(case)
     if problem is not None:
         raise BadArgument("case", dict(case), problem, fix="see the claim's own cases")
+    delta = claim.experiment.delta(case)
+    exact = claim.experiment.exact
+    interval = exact(case, name, claim.factor) if exact is not None else None
+    if interval is not None:
+        return _judge_exactly(claim, name, interval, delta)
     drawn = claim.experiment.draw(case, generator(stream(seed, "frequency", claim.id)), repetitions)
     with float64():
         exceeded = np.asarray(_counter(claim, name)(drawn))
-    delta = claim.experiment.delta(case)
     result = frequency_of(int(exceeded.sum()), repetitions, delta)
     message = (
         f"failed {result.exceedances} times in {repetitions}: "
@@ -348,3 +369,13 @@ def judge_frequency(
         ratio=result.rate / delta,
         frequency=result,
     )
+
+
+def _judge_exactly(claim: Claim, name: str, interval: Interval, delta: float) -> Verdict:
+    """The verdict on a probability that was enclosed rather than estimated."""
+    low, high = interval
+    outcome = Outcome.HOLDS if high <= delta else Outcome.INCONCLUSIVE
+    outcome = Outcome.VIOLATED if low > delta else outcome
+    shown = f"[{round_down(low)}, {round_up(high)}]"
+    message = f"fails with a probability in {shown} against delta = {delta:g}"
+    return Verdict(claim.id, name, outcome, message, lhs=low, rhs=delta, ratio=low / delta)

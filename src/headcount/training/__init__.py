@@ -17,6 +17,10 @@ from ._config import build_rule as build_rule
 from ._config import config_of_run as config_of_run
 from ._config import run_config as run_config
 from ._config import sizes as sizes
+from ._epochs import EpochState as EpochState
+from ._epochs import EpochTraining as EpochTraining
+from ._epochs import cross_entropy as cross_entropy
+from ._epochs import sign_regression as sign_regression
 from ._path_arda2026 import arda2026_chunk as arda2026_chunk
 from ._path_arda2026 import arda2026_path as arda2026_path
 from ._path_deora2024 import deora2024_chunk as deora2024_chunk

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +28,19 @@ from .run_hypotheses import CLOSED, STEP_SIZE, decided_by_setting
 from .runs import RunInstance, advance, draw_runs, project_theorem_run, start_of, trace_of
 from .theorem_1 import FORMS, average_bound, best_bound, closed_side, setting_bound
 
+MOST_SEQUENCES = 10**4
+
 
 @instance_class
 @dataclass(frozen=True)
 class StochasticRunInstance(RunInstance):
     """As `RunInstance`, for ProjSGD with one index per step."""
+
+    def outside(self) -> str | None:
+        """Every sequence of indices is run, so there must not be too many."""
+        if self.tau * math.log(self.n) > math.log(MOST_SEQUENCES):
+            return f"{self.n}^{self.tau} sequences of indices are too many ({MOST_SEQUENCES})"
+        return super().outside()
 
 
 def index_sequences(n: int, tau: int) -> Float[Array, "n^tau tau"]:
@@ -118,7 +127,9 @@ def _draw(rng: np.random.Generator, count: int, **shape: Any) -> StochasticRunIn
 
 def _family(**shape: Any) -> Family:
     name = " ".join(f"{key}={value}" for key, value in shape.items())
-    return Family(f"ProjSGD {name}", functools.partial(_draw, **shape), project_theorem_run)
+    # All n^tau sequences of indices are run: only small sizes can be.
+    draw = functools.partial(_draw, **shape)
+    return Family(f"ProjSGD {name}", draw, project_theorem_run, largest=45)
 
 
 declare = functools.partial(

@@ -97,10 +97,12 @@ CLOSED = (UNIT_TOKENS, PAIRED_START, RADII, TRANSPORTED, TARGET, PROJECTED, E_AP
 
 
 def decided_by_setting(setting: Setting, variant: str) -> tuple[Check, ...]:
-    """The hypotheses of Theorem 1 that a setting decides: rho >= nu, and labels that fit F_nu."""
+    """The hypotheses of Theorem 1 that a setting decides: rho >= nu, labels in F_nu, tokens."""
     gap = max(n - r for n, r in zip(setting.nu, setting.rho, strict=True))
     checks = [Check(RADII.name, gap, 0.0)]
     if setting.largest_label is not None:
         y_max = constants.label_envelope(setting.sigma, setting.nu, setting.d, "sharp")
         checks.append(Check("f* in F_nu: max |y| - y_max*", setting.largest_label - y_max, 0.0))
+    if setting.largest_token is not None:
+        checks.append(Check(UNIT_TOKENS.name, setting.largest_token, 1.0))
     return tuple(checks)

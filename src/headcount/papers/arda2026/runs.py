@@ -312,7 +312,7 @@ def run_family(
 ) -> Family:
     """Runs of one shape inside the hypotheses that `project` enforces."""
     draw = functools.partial(draw_runs, tau=tau, n=n, d=d, T=T, m=m, activation=activation)
-    return Family(f"run n={n} d={d} T={T} m={m} tau={tau} {activation}", draw, project)
+    return Family(f"run n={n} d={d} T={T} m={m} tau={tau} {activation}", draw, project, largest=120)
 
 
 RUNS = (run_family(project_run), run_family(project_run, n=1, d=1, m=4, tau=2, activation="sin"))

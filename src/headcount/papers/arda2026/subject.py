@@ -159,6 +159,7 @@ def _setting(
         tau=config.steps,
         eta=config.step_size,
         largest_label=float(np.max(np.abs(built.y))),
+        largest_token=float(np.max(np.linalg.norm(built.x, axis=-1))),
     )
 
 
