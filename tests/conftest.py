@@ -17,6 +17,8 @@ import pytest
 jaxtyping.install_import_hook("headcount", "shape_checks.only_shapes")
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 RELATIVE = {"float32": 1e-5, "float64": 1e-10}
 """The one table of tolerances for a fast path against its slow twin."""
