@@ -35,6 +35,9 @@ def kernel_distance(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Ar
     """1 - <K, K0> / (|K| |K0|) with Frobenius inner products [wu2023, Fig. 2 (c)].
 
     Written as |K/|K| - K0/|K0||^2 / 2, which is the same number without the cancellation.
+
+    >>> round(float(kernel_distance(np.eye(2), np.ones((2, 2)))), 6)  # 1 - 2 / (sqrt(2) 2)
+    0.292893
     """
     if np.shape(K) != np.shape(K0):
         check_shape("K", K, np.shape(K0))
