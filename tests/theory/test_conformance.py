@@ -119,7 +119,7 @@ def test_draws_meet_the_hypotheses(name: str) -> None:
     instance = instance_of(claim)
     data = slow_data(FLOATS, arrays_of(instance))
     for hypothesis in claim.hypotheses:
-        check = hypothesis.check(instance)
+        check = hypothesis.check(instance, claim.default)
         assert check.holds, check
         slow = float(hypothesis.naive(FLOATS, data))
         np.testing.assert_allclose(slow, check.value, rtol=1e-12, atol=1e-12)

@@ -13,6 +13,7 @@ import cyclopts
 
 from .. import __version__
 from ._audit import audit_command
+from ._compare import compare_command
 from ._count import count_command
 from ._falsify import falsify_command
 from ._list import list_command
@@ -35,6 +36,7 @@ app.command(list_command, name="list")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(count_command, name="count")
+app.command(compare_command, name="compare")
 app.command(ntk_command, name="ntk")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
@@ -46,7 +48,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line. Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    """Run the command line. Exit codes: 0 done, 1 failed, 2 bad input, 3 violated, 130 stopped."""
     # Measured: one thread per process is fastest on CPU, and sums do not depend on the machine.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     os.environ.setdefault("PJRT_NPROC", "1")
@@ -92,7 +94,7 @@ def _warnings_in_one_line() -> Iterator[None]:
         else:
             plain(message, category, *place)
 
-    warnings.showwarning = show
+    warnings.showwarning = show  # type: ignore[assignment]
     try:
         yield
     finally:

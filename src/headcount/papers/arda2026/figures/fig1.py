@@ -25,11 +25,11 @@ from ....lab import (
     over_seeds,
     power_law,
     register,
+    tick_at,
 )
 from ..measurements.problem import RADIUS, STEP_FACTORS, TEACHERS, complete, teacher_student
 from ..measurements.training import TRACE_POINTS, training
 from ..measurements.widths import approximation, linearisation
-from .axes import tick_at
 from .reference_numbers import FAITHFUL, RELEASED, ReferenceSlope
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from ....lab import (
     over_seeds,
     register,
     separation,
+    tick_at,
 )
 from ..measurements.recurrent import MODELS, NORMS, memory, recurrent
-from .axes import tick_at
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -18,11 +18,11 @@ from ....lab import (
     log_log,
     over_seeds,
     register,
+    tick_at,
 )
 from ..measurements.recurrent import MODELS, recurrent
 from ..measurements.training import training
 from ..measurements.widths import approximation, linearisation
-from .axes import tick_at
 from .fig1 import approximation_config, linearisation_config, training_config
 from .fig2 import DATA
 from .reference_numbers import FAITHFUL, LOSS_GRADIENT, RELEASED, VALIDATION, ReferenceSlope

@@ -30,10 +30,10 @@ from ....lab import (
     power_law,
     register,
     separation,
+    tick_at,
 )
 from ..measurements.problem import TEACHERS
 from ..measurements.training import training
-from .axes import tick_at
 from .fig1 import training_config
 
 if TYPE_CHECKING:
