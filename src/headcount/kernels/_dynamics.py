@@ -189,7 +189,7 @@ def _descend(
     _, (coefficients, change) = jax.lax.scan(record, zero, length=records)
     return (
         jnp.concatenate([zero[0][None], coefficients]),
-        f0 + jnp.concatenate([zero[1][None], change]),
+        f0[None] + jnp.concatenate([zero[1][None], change]),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Num
+from jaxtyping import Num
 
 from ..core import MEAN_SQUARED, Array, Loss, cast, losses, precision, stream
 from ._loop import Loop, Problem, State
