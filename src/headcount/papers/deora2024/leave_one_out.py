@@ -241,7 +241,7 @@ def _confident() -> tuple[RunInstance, ...]:
             dU=np.full((1, 1, 1), 1 / 16),
             dW=np.zeros((1, 1, 1)),
             eta=np.asarray(2.0**-8),
-            K=4,
+            K=2,
         ),
     )
 

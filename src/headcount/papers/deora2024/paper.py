@@ -14,6 +14,9 @@ _CLAIMS = (
     "leave_one_out",
     "tokenised_mixture",
     "saturation",
+    "facts",
+    "good_start",
+    "generalisation",
 )
 
 CHOICES = (

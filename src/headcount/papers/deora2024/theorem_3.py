@@ -222,7 +222,7 @@ def _informal_step(i: SizesInstance, variant: str) -> Sides:
     shown = (i.N * i.D) ** 2 * i.d**4.5 * i.T**1.5 * i.R**13
     if variant == "corrected":
         shown = shown * i.T**0.5
-    return Sides(rho, (31212 if variant == "corrected" else 7e4) * shown)
+    return Sides(rho, (3969 if variant == "corrected" else _HIDDEN) * shown)
 
 
 def _informal_step_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
@@ -231,7 +231,7 @@ def _informal_step_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any
     root_T, root_d = num.sqrt(num.number(T)), num.sqrt(num.number(d))
     shown = (N * D) ** 2 * d**4 * root_d * T * R**13
     shown = shown * (T if variant == "corrected" else root_T)
-    return rho, (31212 if variant == "corrected" else 70000) * shown
+    return rho, (3969 if variant == "corrected" else _HIDDEN) * shown
 
 
 claim(
@@ -246,7 +246,7 @@ claim(
     hypotheses=(TOKENS, *LARGE),
     forms={
         "printed": false("T^{3/2}: the part T R^2/4 of rho has one more sqrt(T)", "E11"),
-        "corrected": ("T^2, with N, D >= 1 and C = 31212", "E11"),
+        "corrected": ("T^2, with N, D >= 1 and C = 3969", "E11"),
     },
     where="Sec. 4.1",
 )
