@@ -27,7 +27,5 @@ def operator_norm(num: Arithmetic, A: Matrix) -> Number:
 def smallest_eigenvalue(num: Arithmetic, S: Matrix) -> Number:
     """That of a symmetric matrix: c - |c I - S| with c = |S|_F, which no eigenvalue exceeds."""
     c = norm(num, flat(S))
-    shifted = [
-        [(c if r == s else 0) - S[r][s] for s in range(len(S))] for r in range(len(S))
-    ]
+    shifted = [[(c if r == s else 0) - S[r][s] for s in range(len(S))] for r in range(len(S))]
     return c - operator_norm(num, shifted)

@@ -49,9 +49,7 @@ def beta_1(N: Number, R: Number, T: int, readout: str = "full") -> Number:
     return rows_factor(T, readout) * R * (2 * R**2 * N + 1)
 
 
-def beta_3(
-    N: Number, R: Number, T: int, d: int, tier: str = "v2", readout: str = "full"
-) -> Number:
+def beta_3(N: Number, R: Number, T: int, d: int, tier: str = "v2", readout: str = "full") -> Number:
     """2 d sqrt(Td) R^3 (3 sqrt(d) R^2 N + 1) [Cor. 1 (3)]; v1 has no d in front.
 
     sharp: sqrt(T) R^3 (2 R^2 N + 1) = R^2 beta_1.
@@ -89,9 +87,7 @@ def required_root(
     return factor * beta_3(reach(D, N), R, T, d, tier, readout) * D**2
 
 
-def alpha(
-    B: Number, R: Number, T: int, d: int, tier: str = "v2", readout: str = "full"
-) -> Number:
+def alpha(B: Number, R: Number, T: int, d: int, tier: str = "v2", readout: str = "full") -> Number:
     """3 d sqrt(d) R^2 [3 sqrt(T) R^3 B + 2 sqrt(T) R] [Thm. 3]; v1 has no d in front."""
     t = rows_factor(T, readout)
     lead = 3 * d**0.5 * R**2 * (3 * t * R**3 * B + 2 * t * R)

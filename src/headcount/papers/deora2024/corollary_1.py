@@ -99,9 +99,7 @@ on_models(
 
 def _model_hessian(i: ModelInstance, variant: str) -> Sides:
     table = _constants(i, variant)
-    return Sides(
-        jnp.max(model.model_hessian_norms(i)), table["beta_3"] / jnp.sqrt(i.H), table
-    )
+    return Sides(jnp.max(model.model_hessian_norms(i)), table["beta_3"] / jnp.sqrt(i.H), table)
 
 
 def _model_hessian_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:

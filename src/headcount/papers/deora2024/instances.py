@@ -195,14 +195,10 @@ def draw_models(
 
 def head_family(d: int = 2, T: int = 2) -> Family:
     """Heads of one shape."""
-    return Family(
-        f"head d={d} T={T}", functools.partial(draw_heads, d=d, T=T), project_head
-    )
+    return Family(f"head d={d} T={T}", functools.partial(draw_heads, d=d, T=T), project_head)
 
 
-def model_family(
-    n: int = 2, d: int = 1, T: int = 2, G: int = 2, readout: str = "full"
-) -> Family:
+def model_family(n: int = 2, d: int = 1, T: int = 2, G: int = 2, readout: str = "full") -> Family:
     """Groups of heads of one shape."""
     draw = functools.partial(draw_models, n=n, d=d, T=T, G=G, readout=readout)
     return Family(f"model n={n} d={d} T={T} G={G} {readout}", draw, project_model)

@@ -105,9 +105,7 @@ def naive_pairs(num: Arithmetic, data: Data) -> list[dict[str, list[Any]]]:
 
         steps = list(zip(whole, other, strict=True))
         gaps = [naive.length(num, data, naive.difference(a, b)) for a, b in steps]
-        segments = [
-            NaiveSegment(num, data, a, naive.difference(b, a), loss) for a, b in steps[:-1]
-        ]
+        segments = [NaiveSegment(num, data, a, naive.difference(b, a), loss) for a, b in steps[:-1]]
         own = [naive.samples(num, data, a)[i].loss for a, _ in steps[:-1]]
         tables.append(
             {
@@ -305,9 +303,7 @@ def _lemma_11(i: RunInstance, variant: str) -> Sides:
     final = scale * (2 * i.K * model.loss(i, i.target) + 9 * i.D**2 / (4 * i.eta))
     grown = 4 * i.eta * beta_3 / (3 * jnp.sqrt(i.H)) * (pairs.here + pairs.there)
     total = jnp.max(jnp.sum(grown, axis=-1))
-    return Sides(
-        jnp.stack([mean, middle, total]), jnp.stack([middle, final, jnp.full((), 0.1)])
-    )
+    return Sides(jnp.stack([mean, middle, total]), jnp.stack([middle, final, jnp.full((), 0.1)]))
 
 
 def _lemma_11_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:

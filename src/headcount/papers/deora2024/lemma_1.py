@@ -91,9 +91,7 @@ def _formulas_naively(num: Arithmetic, data: Data) -> list[Any]:
     for t in range(T):
         P, Xb, Xu = unit.attention[t], times(X, b), times(X, U[t])
         mean_b, mean_u = dot(P, Xb), dot(P, Xu)
-        v = [
-            xb * xu - xu * mean_b - xb * mean_u for xb, xu in zip(Xb, Xu, strict=True)
-        ]
+        v = [xb * xu - xu * mean_b - xb * mean_u for xb, xu in zip(Xb, Xu, strict=True)]
         for block, left, weight in zip(blocks, (Xu, Xb, v), (1, a[t], dot(c, X[t])), strict=True):
             centre = dot(P, left)
             pulled = [p * (x - centre) for p, x in zip(P, left, strict=True)]

@@ -62,7 +62,9 @@ class MixtureInstance(Domain):
     @property
     def noise(self) -> Float[Array, "I d"]:
         """z_t."""
-        return jnp.concatenate([self.Z_mu * self.on_mu, self.Z_nu / self.M * self.on_nu], 1) / self.S
+        return (
+            jnp.concatenate([self.Z_mu * self.on_mu, self.Z_nu / self.M * self.on_nu], 1) / self.S
+        )
 
     @property
     def X(self) -> Float[Array, "T d"]:
@@ -95,9 +97,7 @@ class MixtureInstance(Domain):
     @property
     def R(self) -> Float[Array, ""]:
         """sqrt(S^2 + Z^2 + 2 Z_nu/M), at least 1."""
-        return jnp.maximum(
-            1.0, mixture_constants.token_bound(self.S, self.Z, self.Z_nu, self.M)
-        )
+        return jnp.maximum(1.0, mixture_constants.token_bound(self.S, self.Z, self.Z_nu, self.M))
 
     @property
     def P(self) -> Float[Array, ""]:

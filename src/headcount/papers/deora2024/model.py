@@ -79,9 +79,7 @@ def head_hessians(i: ModelInstance, rows: Rows) -> Float[Array, "n G p p"]:
     return jax.vmap(second, in_axes=(None, 0, None))(rows, i.X, i.readout)
 
 
-def loss_gradient(
-    i: ModelInstance, rows: Rows, weights: Float[Array, "n"] | None = None
-) -> Rows:
+def loss_gradient(i: ModelInstance, rows: Rows, weights: Float[Array, "n"] | None = None) -> Rows:
     """Each head's gradient of L: H^{-1/2} mean_i l'_i y_i grad Phi(X_i; theta_g).
 
     `weights` replace 1/n: the leave-one-out loss gives the one sample weight 0.

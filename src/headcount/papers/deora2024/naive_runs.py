@@ -89,8 +89,7 @@ def run(num: Arithmetic, data: Data) -> NaiveRun:
         moved=[naive.length(num, data, naive.difference(p, start)) for p in points],
         widths=[naive.widest(num, p) for p in points],
         highest=[
-            NaiveSegment(num, data, goal, naive.difference(p, goal)).highest()
-            for p in points[:-1]
+            NaiveSegment(num, data, goal, naive.difference(p, goal)).highest() for p in points[:-1]
         ],
         D=distance(num, data),
         N=naive.widest(num, goal),

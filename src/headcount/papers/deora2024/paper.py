@@ -19,6 +19,19 @@ _CLAIMS = (
     "generalisation",
 )
 
+_FIGURES = (
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig5",
+    "one_head",
+    "random_start",
+    "samples",
+    "stability",
+    "required_heads",
+    "noise",
+)
+
 CHOICES = (
     Choice(
         "read-out U",
@@ -85,6 +98,7 @@ paper = Paper(
         "deora2024-linear": f"{_HERE}.models:LINEAR",
     },
     claims=tuple(f"{_HERE}.{module}" for module in _CLAIMS),
+    figures=tuple(f"{_HERE}.figures.{figure}" for figure in _FIGURES),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
     choices=CHOICES,

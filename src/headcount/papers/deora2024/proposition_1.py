@@ -142,7 +142,10 @@ on_heads(
     families=SMALL,
     forms={
         **HESSIAN_TIERS,
-        "sharp": ("2 |X|_{2,inf}^4 s + sqrt(T) |X|_{2,inf}^3, attained by two opposite tokens", "E9"),
+        "sharp": (
+            "2 |X|_{2,inf}^4 s + sqrt(T) |X|_{2,inf}^3, attained by two opposite tokens",
+            "E9",
+        ),
     },
 )
 

@@ -356,7 +356,10 @@ claim(
     families=LABELLED[:1],
     hypotheses=(REALIZED, WIDE_G, STEP_G),
     forms={
-        "corrected": ("|theta - theta_0| <= g_0, as Assumption 2 says; tried with g_0 = 2 D", "E14"),
+        "corrected": (
+            "|theta - theta_0| <= g_0, as Assumption 2 says; tried with g_0 = 2 D",
+            "E14",
+        ),
         "printed": ("equality, as the proof has it", "E14"),
     },
     where="App. B.5",

@@ -92,9 +92,7 @@ on_mixtures(
 def _scores(i: MixtureInstance, variant: str) -> Sides:
     r = i.X @ i.W_star @ i.X.T
     A, B = mixture_constants.scores(i.S, i.Z_mu, i.Z_nu)
-    return Sides(
-        jnp.stack([A, jnp.max(r[:, i.L :])]), jnp.stack([jnp.min(r[:, : i.L]), B])
-    )
+    return Sides(jnp.stack([A, jnp.max(r[:, i.L :])]), jnp.stack([jnp.min(r[:, : i.L]), B]))
 
 
 def _scores_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
@@ -414,7 +412,9 @@ def _first_phase_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, 
     gradient = naive.loss_gradient(num, data, naive.samples(num, data, zeros))
     lhs = [-root * e for row in gradient for e in row]
     means = [
-        num.total([y * num.total([x[k] for x in X]) for X, y in zip(data["X"], data["y"], strict=True)])
+        num.total(
+            [y * num.total([x[k] for x in X]) for X, y in zip(data["X"], data["y"], strict=True)]
+        )
         / (2 * n * T)
         for k in range(d)
     ]
