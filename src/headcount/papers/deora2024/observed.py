@@ -48,32 +48,41 @@ def merged(heads: Heads, start: MultiHeadParams) -> Groups:
     return Groups(index, np.bincount(inverse.ravel(), weights=weights))
 
 
-def run_instance(
-    heads: Heads,
-    groups: Groups,
-    start: MultiHeadParams,
-    found: GoodStart,
-    data: tuple[Any, Any],
-    eta: float,
-    K: int,
-) -> RunInstance:
-    """The run with the target of Proposition 7, theta_0 + G theta_*."""
+def witness(groups: Groups, found: GoodStart, r: int, root: float, K: int) -> Any:
+    """sqrt(H) (theta - theta_0) for the target of Proposition 7, theta = theta_0 + G theta_*."""
     assert found.direction is not None
-    r = heads.T if heads.readout == "full" else 1
-    root = float(np.sqrt(float(heads.H)))
     G = (2 * found.B_Phi + np.log(K)) / found.gamma
     move = groups.of(found.direction, r)
-    return RunInstance(
-        X=np.asarray(data[0], np.float64),
-        y=np.asarray(data[1], np.float64),
-        k=groups.k,
-        **groups.of(start, r),
-        readout=heads.readout,
-        dU=root * G * move["U"],
-        dW=root * G * move["W"],
-        eta=np.asarray(eta),
-        K=K,
-    )
+    return {"dU": root * G * move["U"], "dW": root * G * move["W"]}
+
+
+def run_instances(
+    heads: Heads, groups: Groups, path: Any, found: GoodStart, data: tuple[Any, Any], eta: float
+) -> list[RunInstance]:
+    """The run with two targets: its own last iterate and, if there is one, that of Prop. 7."""
+    r, d = (heads.T if heads.readout == "full" else 1), heads.d
+    G, K, root = path.shape[1], len(path) - 1, float(np.sqrt(float(heads.H)))
+
+    def cut(rows: Any, names: tuple[str, str]) -> dict[str, Any]:
+        blocks = rows[:, : r * d].reshape(G, r, d), rows[:, r * d :].reshape(G, d, d)
+        return dict(zip(names, blocks, strict=True))
+
+    moves = [cut(root * (path[-1] - path[0]), ("dU", "dW"))]
+    if found.direction is not None:
+        moves.append(witness(groups, found, r, root, K))
+    return [
+        RunInstance(
+            X=np.asarray(data[0], np.float64),
+            y=np.asarray(data[1], np.float64),
+            k=groups.k,
+            **cut(path[0], ("U", "W")),
+            readout=heads.readout,
+            **move,
+            eta=np.asarray(eta),
+            K=K,
+        )
+        for move in moves
+    ]
 
 
 def trace(run: RunInstance, path: Any) -> RunTrace:
@@ -85,10 +94,11 @@ def trace(run: RunInstance, path: Any) -> RunTrace:
 
 
 def offers_of(
-    run: RunInstance, path: Any, found: GoodStart, descent: bool
+    runs: list[RunInstance], path: Any, found: GoodStart, descent: bool
 ) -> dict[type, Sequence[Any]]:
     """Instance class to instances; runs only where they are plain gradient descent."""
-    n, T, d = run.X.shape
+    run = runs[-1]
+    n, _, d = run.X.shape
     G, p = path.shape[1:]
     some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLES)).astype(int))
     data = {"X": run.X[some], "y": run.y[some], "k": run.k, "readout": run.readout}
@@ -100,12 +110,13 @@ def offers_of(
     offers: dict[type, Sequence[Any]] = {HeadInstance: _heads(run, blocks(path[-1]), some)}
     if G * p <= _LARGEST:
         offers[ModelInstance] = [ModelInstance(**data, **blocks(at)) for at in (path[0], path[-1])]
-        goal = np.asarray(path[0] + np.concatenate([b.reshape(G, -1) for b in _shift(run)], axis=1))
+        goal = path[0] + np.concatenate([b.reshape(G, -1) for b in _shift(run)], axis=1)
         ends = [(path[-1], goal), (path[0], path[len(path) // 2])]
         offers[SegmentInstance] = [_segment(data, blocks, a, b, run.eta) for a, b in ends]
     if descent:
-        offers[RunInstance] = [trace(run, path)]
-        offers[StartInstance] = [_start(run, found)]
+        offers[RunInstance] = [trace(one, path) for one in runs]
+        if found.direction is not None:
+            offers[StartInstance] = [_start(run, found)]
     return offers
 
 

@@ -13,13 +13,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from ...core import BadArgument
+from ...core import BadArgument, float64
 from ...data import DM1, DataModel, Dataset
 from ...theory import Observed
 from ...training import Built, TrainConfig, build, gathered, run_config
 from . import constants
-from .observed import Groups, measured_rows, merged, offers_of, run_instance
-from .runs import RunInstance, RunTrace
+from .observed import Groups, measured_rows, merged, offers_of, run_instances
+from .runs import RunInstance, RunTrace, ends
 from .setting import Setting
 from .start import GoodStart, check_labels, check_model, good_start, mixture_margins
 
@@ -57,17 +57,14 @@ def subject(
     check_labels(y)
     start = jax.tree.map(lambda leaf: np.asarray(leaf[0]), built.initial)
     found = good_start(built.model, start, x, y)
-    found.check_separable()
     groups = merged(built.model, start)
     done = run_config(one, built=built, progress=progress)
     path = _path(groups, done, built)
     descent = one.optimiser == "gd" and one.batch_size is None
-    run = run_instance(
-        built.model, groups, start, found, (x, y), float(one.step_size), one.steps
-    )
-    offers = offers_of(run, path, found, descent)
-    setting = _setting(one, built, found)
+    runs = run_instances(built.model, groups, path, found, (x, y), float(one.step_size))
+    offers = offers_of(runs, path, found, descent)
     traces: Any = offers.get(RunInstance, [None])
+    setting = _setting(one, built, found, runs[-1])
     return Subject(
         seed=seed,
         setting=setting,
@@ -75,7 +72,7 @@ def subject(
         findings=_findings(built, found, setting, groups),
         note="" if descent else f"{one.optimiser} is no gradient descent: no claim about runs",
         start=found,
-        trace=traces[0],
+        trace=traces[-1],
     )
 
 
@@ -85,8 +82,13 @@ def _path(groups: Groups, done: Any, built: Built) -> Any:
     return measured_rows(groups, gathered(built.model, records, "iterate_")._asdict())
 
 
-def _setting(config: TrainConfig, built: Built, found: GoodStart) -> Setting:
+def _setting(
+    config: TrainConfig, built: Built, found: GoodStart, run: RunInstance
+) -> Setting:
+    """Measured numbers; without a tangent margin the target is the last iterate."""
     model = built.model
+    with float64():
+        D, N, L = (float(v) for v in (run.D, run.N, ends(run)[0]))
     return Setting(
         T=model.T,
         d=model.d,
@@ -97,8 +99,11 @@ def _setting(config: TrainConfig, built: Built, found: GoodStart) -> Setting:
         eta=config.step_size,
         B_2=found.B_2,
         B_Phi=found.B_Phi,
-        gamma=found.gamma,
+        gamma=max(found.gamma, 1e-300),
         L_0=found.loss,
+        target_distance=max(D, 1e-300),
+        target_width=N,
+        target_loss=L,
         readout=model.readout,
     )
 
@@ -108,20 +113,24 @@ def _findings(
 ) -> dict[str, dict[str, Any]]:
     tables: dict[str, dict[str, Any]] = {
         "assumptions": _assumptions(built, found),
-        "good start (Definition 1)": {
-            "B_2": found.B_2,
-            "B_Phi": found.B_Phi,
-            "gamma, largest tangent margin": found.gamma,
-            "g_0(1/K) printed": found.g_0(1 / setting.K, "printed"),
-            "g_0(1/K) corrected": found.g_0(1 / setting.K),
-            "groups of equal heads": len(groups.k),
-        },
+        "good start (Definition 1)": _start_table(found, setting.K, len(groups.k)),
         "heads that the theorems ask for": _required(setting),
     }
     if isinstance(built.data, DM1):
         dataset = Dataset(built.x[0], built.y[0])
         tables["margins on DM1"] = mixture_margins(built.data, dataset)
     return tables
+
+
+def _start_table(found: GoodStart, K: int, groups: int) -> dict[str, Any]:
+    table: dict[str, Any] = {"B_2": found.B_2, "B_Phi": found.B_Phi}
+    if found.direction is None:
+        table["P3"] = f"fails: {found.status} by the tangent features"
+    else:
+        table["gamma, largest tangent margin"] = found.gamma
+        table["g_0(1/K) printed"] = found.g_0(1 / K, "printed")
+        table["g_0(1/K) corrected"] = found.g_0(1 / K)
+    return {**table, "groups of equal heads": groups}
 
 
 def _assumptions(built: Built, found: GoodStart) -> dict[str, Any]:
@@ -169,7 +178,8 @@ def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
             "factor": name,
             "bound": float(bound),
             "measured": float(measured),
-            "orders": float(np.log10(bound / max(float(measured), 1e-300))),
+            "orders": float(np.log10(bound / float(measured))),
         }
         for name, bound, measured in pairs
+        if measured > 0
     ]

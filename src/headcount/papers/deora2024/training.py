@@ -242,3 +242,34 @@ on_runs(
     },
     errata=("E13",),
 )
+
+
+def _every_run(i: Instance, variant: str) -> Sides:
+    t = as_trace(i)
+    start, steps = t.D**2 / (2 * t.eta * t.K), t.eta / 2 * jnp.mean(t.gradient)
+    bend = jnp.mean(jnp.maximum(t.tangent, 0.0))
+    parts = {"L(theta)": t.L_theta, "start": start, "steps": steps, "curvature": bend}
+    return Sides(jnp.mean(t.loss[:-1]), t.L_theta + start + steps + bend, parts)
+
+
+def _every_run_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
+    done, K = naive_runs.run(num, data), int(data["K"])
+    start = done.D**2 / (2 * data["eta"] * K)
+    steps = data["eta"] / 2 * num.total(done.gradient) / K
+    bend = num.total([num.positive_part(x) for x in done.tangent]) / K
+    return num.total(done.loss[:-1]) / K, done.L_theta + start + steps + bend
+
+
+on_runs(
+    "eq-70",
+    "Regret of every run, measured",
+    "Eq. (70), before descent is used",
+    "For every run of gradient descent and every theta, the mean of L(theta_0..K-1) is at most "
+    "L(theta) + D^2/(2 eta K) + (eta/2) mean |grad L|^2 + mean [tangent]_+, with the curvature that "
+    "the run really met. No hypothesis.",
+    r"\tfrac1K\sum_{k<K}\widehat L(\theta_k)\le\widehat L(\theta)+\frac{D^2}{2\eta K}"
+    r"+\frac\eta2\,\overline{\|\nabla\widehat L\|^2}+\overline{[\cdot]_+}",
+    sides=_every_run,
+    naive=_every_run_naive,
+    forms={"measured": "everything on the right is measured on the run"},
+)
