@@ -8,6 +8,7 @@ from ._base import Measurement as Measurement
 from ._base import as_dataset as as_dataset
 from ._base import assumption_holds as assumption_holds
 from ._base import data_models as data_models
+from ._digit_pair import DigitPair as DigitPair
 from ._dm1 import DM1 as DM1
 from ._dm2 import DM2 as DM2
 from ._dm2 import Planted as Planted
