@@ -46,7 +46,7 @@ def scales(
     """The three scales of a figure, with the numbers that the paper leaves open among them."""
     shared = {"optimiser_options": OPTIMISER_OPTIONS, **common}
     return {
-        "smoke": {"seeds": 3, "heads": [1, 16, 256], **shared, **smoke},
+        "smoke": {"seeds": 2, "heads": [1, 16], **shared, **smoke},
         "quick": {"seeds": 5, "heads": HEADS, **shared, **quick},
         "paper": {"seeds": 5, "heads": HEADS, **shared, **paper},
     }

@@ -104,7 +104,7 @@ COMMON = {
 }
 SCALES = scales(
     COMMON,
-    {"n": 200, "n_test": 300, "steps": 40, "record_every": 5},
+    {"n": 100, "n_test": 100, "steps": 20, "record_every": 5},
     {"n": 1000, "n_test": 3000, "steps": 300, "record_every": 5},
     {"n": 1000, "n_test": 3000, "steps": 1000, "record_every": 5},
 )

@@ -90,7 +90,7 @@ figure = register(
         reference="[deora2024, App. G; not in the paper]",
         scales=scales(
             {**COMMON, "n_test": 0, "record_every": 1},
-            {"seeds": 2, "heads": [1, 4], "steps": 60},
+            {"heads": [4], "steps": 40},
             {"heads": [1, 4, 16], "steps": 300},
             {"heads": [1, 4, 16, 64], "steps": 1500},
         ),
