@@ -73,7 +73,7 @@ def test_every_scale_makes_a_plan_with_an_estimate() -> None:
             assert cost.bytes > 0
 
 
-SETTINGS = {"n": 6, "n_test": 5, "steps": 7, "record_every": 1, "optimiser_options": {
+SETTINGS = {"n": 6, "n_test": 5, "steps": 7, "record_every": 3, "optimiser_options": {
     "momentum": {"beta": 0.8}, "adam": {"b1": 0.8, "b2": 0.95, "eps": 1e-3},
 }}  # fmt: skip
 SMALL = {"T": 5, "d": 4, "zeta": 0.2, "S": 1.5}
@@ -175,6 +175,15 @@ def test_kept_iterations_are_spread_in_log_k() -> None:
     assert np.all(np.diff(kept) > 0)
     few = np.arange(4)
     assert few[runs.logarithmic(few)].tolist() == [1, 2, 3]
+
+
+def test_early_iterations_are_all_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = runs.measure_run(config_of("dm1"), lab.PlainContext())
+    monkeypatch.setattr(runs, "EARLY", 2)
+    got = runs.measure_run(config_of("dm1"), lab.PlainContext())
+    assert got["k"].tolist() == [1, 2, 3, 6, 7]
+    for name in ("test_loss", "norm_W", "attention"):
+        np.testing.assert_array_equal(got[name], whole[name][got["k"] - 1])
 
 
 def test_first_below_and_late_slope() -> None:

@@ -76,8 +76,8 @@ figure = register(
         scales=scales(
             COMMON,
             {"steps": 40, "record_every": 5},
-            {"steps": 500, "record_every": 1},
-            {"steps": 1500, "record_every": 1},
+            {"steps": 500, "record_every": 10},
+            {"steps": 1500, "record_every": 10},
         ),
         trials=trials,
         statistics=statistics,

@@ -95,7 +95,7 @@ figure = register(
             {
                 **COMMON,
                 "init_options": {"two-phase": {"n_init": 100}, "gaussian": {"scale": 1.0}},
-                "record_every": 5,
+                "record_every": 10,
             },
             {"heads": [1, 4], "steps": 60},
             {"heads": [1, 4, 16], "steps": 500},
