@@ -39,13 +39,14 @@ from headcount.theory import (
     judge,
 )
 from headcount.theory._corpus import known_instances, write_corpus
+from headcount.theory._shrink import fewer_bits
 
 SCALE = 0.9
 """The bound is scaled to this share of the best known ratio."""
 TIGHT = 0.5
 """A claim whose best known ratio is above this counts."""
 GOAL = 0.95
-SAME = 1e-9
+SAME = 1e-6
 """Ratios this close, relatively, are equally bad."""
 CASES, REPETITIONS = 400, 4000
 """Cases, and draws of each, from which the tightness of a high-probability claim is estimated."""
@@ -164,14 +165,16 @@ def measure(name: str, budget: str, seed: int) -> Row:
     }
 
 
-def update(name: str, budget: str, seed: int) -> Row:
+def update(name: str, budget: str, seed: int, sizes: int | None = None) -> Row:
     """Warm searches of every variant not known to fail; the worst of each is put on file."""
-    claim = claims[name]
+    claim = replace(claims[name], experiment=None)  # one object: what is compiled is used again
+    plan = BUDGETS[budget]
+    plan = plan if sizes is None else replace(plan, sizes=sizes)
     variants = [key for key, form in claim.variants.items() if not form.fails]
     candidates = on_file(claim)
     violated = []
     for variant in variants:
-        found = falsify(replace(claim, experiment=None), variant, budget=budget, seed=seed)
+        found = falsify(claim, variant, budget=plan, seed=seed)
         if found.violated:
             violated.append(f"{variant}: {found.message}")
         elif found.worst is not None:
@@ -197,7 +200,18 @@ def worst_of_each(
         as_bad = [k for k, r in enumerate(found) if r >= ratios[variant] * (1 - SAME) and r > 0]
         if as_bad and not set(as_bad) & set(kept):
             kept.append(as_bad[0])
-    return [candidates[k][1] for k in kept], ratios
+    return [shortened(claim, variants, candidates[k][1]) for k in kept], ratios
+
+
+def shortened(claim: Claim, variants: Sequence[str], instance: Any) -> Any:
+    """The instance with as few digits as leave it as bad under every variant."""
+    before = [ratio_at(claim, variant, "", instance).ratio for variant in variants]
+    for bits in (8, 12, 16, 20, 26, 32, 40):
+        shorter = jax.tree.map(fewer_bits(bits), instance)
+        after = [ratio_at(claim, variant, "", shorter).ratio for variant in variants]
+        if all(new >= old * (1 - SAME) for new, old in zip(after, before, strict=True)):
+            return shorter
+    return instance
 
 
 def page(rows: Sequence[Row]) -> str:
@@ -305,12 +319,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--budget", choices=list(BUDGETS), default="default")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sizes", type=int, help="changes of size when the corpus is updated")
     given = parser.parse_args(arguments)
     names = _named(given.claims)
     options = {"processes": given.processes, "budget": given.budget, "seed": given.seed}
     if given.update_corpus:
         wanted = [name for name in names or measurable() if claims[name].families]
-        rows = list(_each(update, wanted, **options))
+        rows = list(_each(update, wanted, **options, sizes=given.sizes))
         print(json.dumps({"name": "corpus", "rows": rows}))
         return int(len(rows) < len(wanted) or any(row["violated"] for row in rows))
     result = run(names, **options)

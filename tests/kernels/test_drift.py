@@ -53,6 +53,7 @@ def test_nothing_moves_at_the_start():
     assert max(abs(found[k]) for k in zero) < 1e-14
 
 
+@pytest.mark.usefixtures("wrong_shapes")
 def test_distance_ignores_scale_and_resolves_tiny_changes():
     K = ntk(MODEL, START, X).total
     assert float(kernel_distance(3 * K, K)) == pytest.approx(0, abs=1e-30)

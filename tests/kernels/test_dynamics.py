@@ -60,7 +60,7 @@ def test_flow_with_a_singular_kernel_and_with_one_sample() -> None:
     run = kernel_flow(doubled @ doubled.T, y, [1e12, np.inf], kernel_test=NEW @ doubled.T)
     np.testing.assert_allclose(run.train[:, [0, 5]], Y[0] + 0.5, rtol=1e-9)
     np.testing.assert_allclose(run.test[0], run.test[1], rtol=1e-9)
-    alone = kernel_flow([[2.0]], [3.0], [0.5])
+    alone = kernel_flow(np.array([[2.0]]), np.array([3.0]), [0.5])
     np.testing.assert_allclose(alone.train, 3 * (1 - np.exp(-2.0)), rtol=1e-14)
 
 

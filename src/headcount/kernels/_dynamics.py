@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray
-from jaxtyping import Float
+from jaxtyping import Float, Num
 
 from ..core import MEAN_SQUARED, Array, BadArgument, Loss, check_shape, float64, total
 from ._linearised import check_labels, check_schedule
@@ -25,7 +26,7 @@ class KernelTrajectory:
     `predict` gives the function anywhere.
     """
 
-    times: Float[Array, "k"]
+    times: Num[Array, "k"]
     train: Float[Array, "k n"]
     test: Float[Array, "k n_test"] | None
     loss: Float[Array, "k"]
@@ -81,7 +82,7 @@ def _problem(kernel: Any, y: Any, f0: Any, kernel_test: Any, f0_test: Any, loss:
 def kernel_flow(
     kernel: Float[Array, "n n"],
     y: Float[Array, "n"],
-    times: Float[Array, "k"],
+    times: Num[Array, "k"] | Sequence[int | float],
     *,
     loss: Loss = MEAN_SQUARED,
     f0: Float[Array, "n"] | float = 0.0,
@@ -193,7 +194,7 @@ def _descend(
 
 def _trajectory(
     problem: _Problem,
-    times: Float[Array, "k"],
+    times: Num[Array, "k"],
     train: Float[Array, "k n"],
     coefficients: Float[Array, "k n"],
     kind: str,
@@ -223,7 +224,7 @@ class TrajectoryGap:
     moved from its first record (NaN at the start, where nothing has moved).
     """
 
-    times: Float[Array, "k"]
+    times: Num[Array, "k"]
     largest: Float[Array, "k"]
     rms: Float[Array, "k"]
     relative: Float[Array, "k"]
@@ -232,7 +233,7 @@ class TrajectoryGap:
 def compare_runs(
     predicted: KernelTrajectory,
     outputs: Float[Array, "k n"],
-    times: Float[Array, "k"],
+    times: Num[Array, "k"] | Sequence[int | float],
     *,
     on: str = "train",
 ) -> TrajectoryGap:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..core import (
     MEAN_SQUARED,
@@ -77,7 +77,7 @@ class Linearised:
 class LinearisedRun:
     """Gradient descent on f_lin: outputs and losses at steps 0, every, 2 every, ..., `steps`."""
 
-    steps: Float[Array, "k"]
+    steps: Int[Array, "k"]
     train: Float[Array, "k n"]
     test: Float[Array, "k n_test"] | None
     loss: Float[Array, "k"]

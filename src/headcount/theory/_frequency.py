@@ -46,7 +46,8 @@ class Experiment:
     `exceeds_naively(case, variant, seed, repetitions)` counts exceedances by an independent
     NumPy path with its own random numbers; `delta(case)` is the probability that is allowed.
     `case_problem(case)` says why a case is outside the claim's domain; `vary(rng)` draws another
-    case for the search.
+    case for the search. `exact(case, variant, factor)` encloses the probability itself in cases
+    small enough to be enumerated, with the bound scaled by the factor, and is None elsewhere.
     """
 
     cases: tuple[Mapping[str, Any], ...]
@@ -56,6 +57,7 @@ class Experiment:
     exceeds_naively: Callable[[Mapping[str, Any], str, int, int], int]
     case_problem: Callable[[Mapping[str, Any]], str | None] = lambda case: None
     vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
+    exact: Callable[[Mapping[str, Any], str, float], Interval | None] | None = None
 
     def searched(self, rng: np.random.Generator, count: int) -> list[Mapping[str, Any]]:
         """The declared cases and `count` random ones, those inside the domain."""

@@ -23,7 +23,7 @@ from ..core import (
     self_attention,
     total,
 )
-from ..core._tree import blocks, count, norm, subtract
+from ..core._tree import blocks, count, named_leaves, norm, subtract
 from ..models import PooledAttention, over_heads
 from ._paths import Chunks, GradientPath, Samples, fold_chunks, into_chunks, map_over_chunks
 
@@ -149,6 +149,12 @@ def margins(now: Snapshot) -> dict[str, Array]:
 def sample_outputs(now: Snapshot) -> dict[str, Array]:
     """f(x_j) for every training sample."""
     return {"outputs": now.outputs()}
+
+
+@_register("iterates")
+def iterates(now: Snapshot) -> dict[str, Array]:
+    """The parameters themselves: with record_every=1 and float64 an audit need not train again."""
+    return {f"iterate_{name}": leaf for name, leaf in named_leaves(now.params).items()}
 
 
 @_register("linearised")

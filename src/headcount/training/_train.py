@@ -173,7 +173,7 @@ class _Trainer:
             average_loss=None
             if state.average is None
             else jax.device_get(self.programs.evaluate(self.problem, state.average)),
-            recorded_steps=np.array(points if records else []),
+            recorded_steps=np.array(points if records else [], int),
             records=stacked,
             params=state.params,
             average=state.average,

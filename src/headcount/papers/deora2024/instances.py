@@ -115,7 +115,7 @@ def safe_norm(x: Float[Array, "..."], axis: int | tuple[int, ...] | None = -1) -
     return safe_root(jnp.sum(x * x, axis=axis))
 
 
-def within(x: Float[Array, "..."], radius: float, axes: int = 1) -> Float[Array, "..."]:
+def within(x: Float[Array, "..."], radius: Any, axes: int = 1) -> Float[Array, "..."]:
     """Radial projection of the last `axes` axes onto the ball."""
     over = tuple(range(-axes, 0))
     lengths = jnp.expand_dims(safe_norm(x, axis=over), over)

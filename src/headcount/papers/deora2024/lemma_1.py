@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ...models import MultiHeadAttention
 from ...theory import Sides
-from ...theory._duals import Dual, duals
+from ...theory.duals import Dual, duals
 from ...theory.slow import Arithmetic, dot, flat, times
 from . import model, naive
 from .declare import identity

@@ -129,7 +129,10 @@ class Sample:
 
 def softplus(num: Arithmetic, x: Number) -> Number:
     """log(1 + e^x)."""
-    return num.positive_part(x) + num.log(1 + num.exp(-num.absolute(x)))
+    tail = num.exp(-num.absolute(x))
+    if num.roughly(tail) < 1e-30:  # 1 + tail would forget the tail
+        return num.positive_part(x) + num.between(tail - tail * tail / 2, tail)
+    return num.positive_part(x) + num.log(1 + tail)
 
 
 def samples(num: Arithmetic, data: Data, rows: Rows) -> list[Sample]:

@@ -8,6 +8,12 @@ _CLAIMS = (
     "lemma_1",
     "proposition_1",
     "corollary_1",
+    "segments",
+    "training",
+    "theorem_3",
+    "leave_one_out",
+    "tokenised_mixture",
+    "saturation",
 )
 
 _FIGURES = (

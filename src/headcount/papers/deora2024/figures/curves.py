@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Estimate, Measurement, Trial, Verdict, inside, over_seeds
+from ....lab import COLOURS, Estimate, Finding, Measurement, Trial, inside, over_seeds
 from ..measurements.runs import run_config
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def averages(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return xr.Dataset(found)
 
 
-def share(claim: str, hits: Any) -> Verdict:
+def share(claim: str, hits: Any) -> Finding:
     """Every one of these runs does it: a count, so that one that does not refutes the claim."""
     counted = np.asarray(hits, dtype=float)
     part = float(np.mean(counted))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Trial, Verdict, inside, mean, monotone, register, threshold
+from ....lab import Figure, Finding, Trial, inside, mean, monotone, register, threshold
 from ..measurements.runs import LEVEL, dm1_run
 from .curves import (
     DM1_DEFAULTS,
@@ -54,7 +54,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return averages(data, tuple(PANELS))
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """What the text and the caption say, and how far the attention score follows H."""
     H, how = data["H"].values, "gd-constant"
     margin = last(data, "margin", how)

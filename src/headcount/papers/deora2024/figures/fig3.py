@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Trial, Verdict, difference, monotone, register, threshold
+from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import dm1_run
 from .curves import NOTES, averages, head_trials, last, scales, shared_legend
 from .fig2 import COMMON, GAMMA_ATTN, PANELS, REACHED, draw_dm1
@@ -36,7 +36,7 @@ def speed_up(data: xr.Dataset, optimiser: str) -> Any:
     return logs[:, 0] - logs[:, -1]
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Faster with H for both, most with Adam; the margin for large H stays below gamma_attn."""
     H = data["H"].values
     found = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Trial, Verdict, monotone, register
+from ....lab import Figure, Finding, Trial, monotone, register
 from ..measurements.runs import dm2_run
 from .curves import (
     DM2_DEFAULTS,
@@ -52,7 +52,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return averages(data, QUANTITIES)
 
 
-def optimiser_verdicts(data: xr.Dataset, optimiser: str, title: str) -> list[Verdict]:
+def optimiser_verdicts(data: xr.Dataset, optimiser: str, title: str) -> list[Finding]:
     """Faster with H; the margin 0.2 and the planted head are reached by every H."""
     H = data["H"].values
     found = []
@@ -74,7 +74,7 @@ def optimiser_verdicts(data: xr.Dataset, optimiser: str, title: str) -> list[Ver
     return found
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """What the paper says of GD on DM2."""
     return optimiser_verdicts(data, "gd", "GD, step ~ sqrt H")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Trial, Verdict, register, separation
+from ....lab import Figure, Finding, Trial, register, separation
 from ..measurements.runs import dm2_run
 from .curves import NOTES, averages, head_trials, last, shared_legend
 from .fig4 import QUANTITIES, SCALES, draw_dm2, optimiser_verdicts
@@ -28,7 +28,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return averages(data, QUANTITIES)
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """What the paper says of both, and that both are faster than plain descent."""
     found = [v for how, title in OPTIMISERS.items() for v in optimiser_verdicts(data, how, title)]
     plain = last(data, "train_loss", "gd")

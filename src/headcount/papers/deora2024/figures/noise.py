@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     draw_interval,
     monotone,
     over_seeds,
@@ -90,7 +90,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([over_seeds(data[name]) for name in shown])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """What of Proposition 2 survives at the paper's own noise, and what training does."""
     S, sigma = DM1_DEFAULTS["S"], data["sigma"].values
     at = data.sel(sigma=PAPER_SIGMA)

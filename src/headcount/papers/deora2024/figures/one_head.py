@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Figure, Trial, Verdict, register, threshold
+from ....lab import COLOURS, Figure, Finding, Trial, register, threshold
 from ..measurements.one_head import one_head
 from .curves import NOTES, averages, draw_curves, head_trials, over_heads, scales, shared_legend
 from .fig2 import COMMON
@@ -40,7 +40,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([both, data["error"].max("seed").rename("worst_error")])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Losses and parameters agree to rounding, for every optimiser."""
     found = []
     for run, title in RUNS.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Trial, Verdict, difference, monotone, register, threshold
+from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import LEVEL, dm1_run, run_config
 from .curves import NOTES, averages, last, over_heads, scales, shared_legend
 from .fig2 import COMMON, PANELS, draw_dm1
@@ -59,7 +59,7 @@ def slow_down(data: xr.Dataset, start: str) -> Any:
     return logs[:, -1] - logs[:, 0]
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """The claims on Fig. 2 for every start, and how much of the effect is left."""
     H = data["H"].values
     found = []

@@ -9,8 +9,8 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     draw_interval,
     inside,
     log_log,
@@ -70,7 +70,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, over_seeds(data["gamma"], "mean_gamma")])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Polylogarithmic in n, falling with gamma; what correction and sharpness change."""
     first = data.isel(zeta=0)
     K = data["K"].values

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     draw_interval,
     draw_power_law,
     draw_reference_slope,
@@ -67,7 +67,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, *(power_law(data[name], "n") for name in NAMES)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Corollary 5 at K = n: losses and gap fall like 1/n, up to logarithms."""
     n, found = data["n"].values, []
     for law, (title, _) in DATA.items():

@@ -10,8 +10,8 @@ import numpy as np
 from ....lab import (
     COLOURS,
     Figure,
+    Finding,
     Trial,
-    Verdict,
     difference,
     draw_interval,
     draw_power_law,
@@ -88,7 +88,7 @@ def _final(data: xr.Dataset, name: str, run: str) -> Any:
     return data[name].sel(run=run).isel(k=-1).transpose("seed", "n").values
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """1/n, slow growth in k, and every inequality on the way."""
     n, k = data["n"].values, np.asarray(data["k"].values, dtype=float)
     found = []
