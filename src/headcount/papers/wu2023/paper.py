@@ -57,7 +57,7 @@ CHOICES = (
     ),
 )
 
-FIGURES = tuple(f"fig{number}" for number in range(1, 10))
+FIGURES = (*(f"fig{number}" for number in range(1, 10)), "hessian", "limit", "scaling")
 
 paper = Paper(
     key="wu2023",
