@@ -37,8 +37,8 @@ def trials(
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
     """Quantiles of the pair products, exponent, and the sentences' lengths."""
-    one = data.isel(text=0)
-    return tail_statistics(one, [""]).merge(over_seeds(one["mean_length"])).drop_vars("text")
+    one = data.isel(text=0, drop=True)
+    return tail_statistics(one, [""]).merge(over_seeds(one["mean_length"]))
 
 
 def verdicts(data: xr.Dataset) -> list[Verdict]:

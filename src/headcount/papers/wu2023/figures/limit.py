@@ -109,7 +109,7 @@ figure = register(
         verdicts=verdicts,
         plot=plot,
         layout=(1, 3),
-        notes="Raw Gaussian tokens, sum pooling, float64. LeCun and He kernels grow with d_m: their "
-        "distance is taken after the best common factor.",
+        notes="Raw Gaussian tokens, sum pooling, float64. LeCun and He kernels grow with d_m, and "
+        "their distance is taken after the best common factor.",
     )
 )

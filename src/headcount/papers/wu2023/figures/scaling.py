@@ -56,9 +56,10 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     needed = loss.isel(epoch=0, drop=True).copy(data=epochs_needed(loss.values).astype(float))
     last = loss.isel(epoch=-1, drop=True)
     last = last.copy(data=np.log(last.values))
-    gap = (last.sel(scaling="ntk") - last.sel(scaling="realistic")).rename("log_advantage")
+    slow, fast = (last.sel(scaling=scaling, drop=True) for scaling in ("ntk", "realistic"))
+    gap = (slow - fast).rename("log_advantage")
     parts = [over_seeds(loss, kind="geometric"), over_seeds(needed.rename("tenfold"))]
-    return xr.merge([*parts, over_seeds(gap.drop_vars("scaling", errors="ignore"))])
+    return xr.merge([*parts, over_seeds(gap)])
 
 
 def verdicts(data: xr.Dataset) -> list[Verdict]:
