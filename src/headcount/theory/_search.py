@@ -215,8 +215,6 @@ def _climb(
     pool.add(*climb(around, which, 0.02))
 
 
-_ATTAINED = -1e-3
-"""A score (log of the ratio) from here on is as bad as a true claim allows: sizes are let be."""
 _WORTH = 1e-3
 """How much a change of sizes must raise the score to be followed by another."""
 
@@ -229,8 +227,6 @@ def search_sizes(
     for variant in range(len(claim.variants)):
         for _ in range(budget.sizes if claim.kind is not Kind.IDENTITY else 0):
             best = max(known, key=lambda candidate: candidate.scores[variant])
-            if best.family is None or best.scores[variant] >= _ATTAINED:
-                break
             more, count = _other_sizes(claim, best, variant, budget, rng)
             known += more
             evaluated += count
@@ -244,9 +240,8 @@ def _other_sizes(
     claim: Claim, best: Candidate, variant: int, budget: Budget, rng: np.random.Generator
 ) -> tuple[list[Candidate], int]:
     """A look at every neighbouring size, and a search at the most promising one."""
-    family = best.family
+    family, pools = best.family, []
     assert family is not None
-    pools = []
     count = max(budget.random // 8, 8)
     for label, instance in resized(claim, family, best.instance, rng):
         batch = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
