@@ -197,8 +197,8 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
         "# Planted bugs",
         "",
         "One small wrong change at a time is made in `theory`, `training`, "
-        "`kernels/_lambda_min.py` and `kernels/_margin.py`: comparisons, signs, operations, constants, order of arguments. "
-        "The tests that concern the file must fail.",
+        "`kernels/_lambda_min.py` and `kernels/_margin.py`: comparisons, signs, operations, "
+        "constants, order of arguments. The tests that concern the file must fail.",
         "",
         f"**Killed {killed} of {counted} mutants ({100 * killed / max(counted, 1):.0f} %).** "
         f"Not counted: {late} that ran out of time, and the equivalent ones below. "

@@ -31,7 +31,7 @@ from headcount.theory import (
 )
 from headcount.theory._corpus import known_instances, write_corpus
 from headcount.theory._pytree import arrays_of
-from headcount.theory._search import instance_scorer
+from headcount.theory._search import scores_of
 from headcount.theory._shrink import shrink
 from headcount.theory._sizes import resized, taken
 from headcount.theory._starts import LARGEST, SMALLEST, neighbours, starts
@@ -139,11 +139,10 @@ def test_every_form_is_scored_on_every_candidate() -> None:
     """The score of a form is log(lhs/rhs), and nothing where a hypothesis fails."""
     claim = claims["arda2026/lemma-3"]
     instance = claim.families[0].sample(stream(5, "score"))
-    scores = instance_scorer(claim)(instance)
-    for variant, score in zip(claim.variants, np.asarray(scores), strict=True):
+    for variant, score in zip(claim.variants, scores_of(claim, instance), strict=True):
         assert np.exp(score) == pytest.approx(judge(claim, instance, variant).ratio)
     outside = replace(instance, X=3.0 * np.ones_like(instance.X))
-    assert np.all(np.asarray(instance_scorer(claim)(outside)) == -np.inf)
+    assert np.all(scores_of(claim, outside) == -np.inf)
 
 
 def test_starts_cover_many_orders_of_magnitude_and_special_shapes() -> None:
