@@ -85,6 +85,8 @@ class LeftOut:
     """The loss of theta_k on the test samples; NaN without any."""
     final: MultiHeadParams
     """theta_K."""
+    final_loss: float
+    final_test_loss: float
     moved: float
     """|theta_K - theta_0|."""
 
@@ -97,6 +99,14 @@ class LeftOut:
     def on_average(self) -> Float[Array, "K+1"]:
         """(1/n) sum_i |theta_k - theta_k^{-i}|, the on-average model stability."""
         return np.mean(self.distance, axis=1)
+
+    @property
+    def gap(self) -> Float[Array, "K+1"]:
+        """Test loss minus training loss of theta_k, k = 0..K."""
+        gap: Float[Array, "K+1"] = np.append(
+            self.test_loss - self.loss, self.final_test_loss - self.final_loss
+        )
+        return gap
 
     @property
     def without_own(self) -> Float[Array, "K n"]:
@@ -131,7 +141,7 @@ def leave_one_out(
         data = [jnp.asarray(part, jnp.float64) for part in (x, y, *fresh)]
         together = max(1, _WEIGHTS_IN_FLIGHT // (n * len(model.multiplicities) * T * T))
         program = _program(model, steps, min(together, n + 1))
-        seen, moves, last = jax.tree.map(np.asarray, program(theta_0, *data, eta))
+        seen, moves, last, ends = jax.tree.map(np.asarray, program(theta_0, *data, eta))
     full = jax.tree.map(lambda leaf: leaf[0], moves)
     fields = seen._asdict()
     fields["distance"] = np.concatenate([fields["distance"], last[None]])
@@ -141,6 +151,8 @@ def leave_one_out(
         steps=steps,
         R=float(np.max(np.linalg.norm(x, axis=2))),
         final=MultiHeadParams(*(np.asarray(a) + b for a, b in zip(start, full, strict=True))),
+        final_loss=float(ends[0]),
+        final_test_loss=float(ends[1]),
         moved=float(_length(model, full)),
         **fields,
     )
@@ -148,12 +160,12 @@ def leave_one_out(
 
 @lru_cache(maxsize=16)
 def _program(model: Heads, steps: int, together: int) -> Callable[..., Any]:
-    """Start, data, test data, eta -> what was seen before every step, last moves and distances."""
+    """Start, data, eta -> what is seen before every step; moves, distances, losses at the end."""
 
     @jax.jit
     def run(
         theta_0: MultiHeadParams, x: Array, y: Array, test_x: Array, test_y: Array, eta: Array
-    ) -> tuple[_Step, Any, Array]:
+    ) -> tuple[_Step, MultiHeadParams, Array, tuple[Array, Array]]:
         runs = _Runs(model, theta_0, x, y, test_x, test_y, together)
         n = y.shape[0]
         moves = jax.tree.map(lambda leaf: jnp.zeros((n + 1, *leaf.shape)), theta_0)
@@ -162,7 +174,9 @@ def _program(model: Heads, steps: int, together: int) -> Callable[..., Any]:
             return runs.step(now, eta)
 
         moves, seen = jax.lax.scan(step, moves, length=steps)
-        return seen, moves, runs.distances(moves)
+        full = _entry(moves, 0)
+        ends = jnp.mean(runs.losses(full)), runs.test_loss(full)
+        return seen, moves, runs.distances(moves), ends
 
     return run
 
@@ -197,12 +211,12 @@ class _Runs:
             own_loss=losses[0],
             own_gradient=lengths(own),
             left_out_loss=jnp.sum(kept[1:] * losses[1:], axis=1),
-            middle_loss=jnp.sum(kept[1:] * self._each(self._losses, middle), axis=1),
+            middle_loss=jnp.sum(kept[1:] * self._each(self.losses, middle), axis=1),
             distance=self.distances(moves),
             expanded=lengths(expanded),
             size=sizes[0],
             left_out_size=sizes[1:],
-            test_loss=self._test_loss(_entry(moves, 0)),
+            test_loss=self.test_loss(_entry(moves, 0)),
         )
         return after, seen
 
@@ -219,14 +233,16 @@ class _Runs:
         theta = add(self.theta_0, move)
         return jax.vmap(self.model, in_axes=(None, 0))(theta, self.x)
 
-    def _test_loss(self, move: MultiHeadParams) -> Float[Array, ""]:
+    def test_loss(self, move: MultiHeadParams) -> Float[Array, ""]:
+        """The loss on the test samples, NaN without any."""
         if self.test_y.shape[0] == 0:
             return jnp.asarray(jnp.nan)
         theta = add(self.theta_0, move)
         f = jax.vmap(self.model, in_axes=(None, 0))(theta, self.test_x)
         return jnp.mean(LOGISTIC.pointwise(f, self.test_y))
 
-    def _losses(self, move: MultiHeadParams) -> Float[Array, "n"]:
+    def losses(self, move: MultiHeadParams) -> Float[Array, "n"]:
+        """l_j for every j."""
         return LOGISTIC.pointwise(self._outputs(move), self.y)
 
     def _losses_and_gradient(

@@ -108,7 +108,7 @@ def draw_dm1(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> Non
     axes[5].set_ylim(0, 1.05 * GAMMA_ATTN)
 
 
-COMMON = {
+COMMON: dict[str, Any] = {
     "data": "dm1",
     "data_options": DM1_DEFAULTS,
     "step_constant": 1.0,
@@ -124,9 +124,9 @@ figure = register(
         reference="[deora2024, Fig. 2, App. G]",
         scales=scales(
             COMMON,
-            {"steps": 200, "record_every": 1},
-            {"steps": 500, "record_every": 1},
-            {"steps": 1500, "record_every": 1},
+            {"steps": 40, "record_every": 5},
+            {"steps": 500, "record_every": 10},
+            {"steps": 1500, "record_every": 10},
         ),
         trials=trials,
         statistics=statistics,

@@ -75,9 +75,9 @@ figure = register(
         reference="[deora2024, Fig. 3, App. G]",
         scales=scales(
             COMMON,
-            {"steps": 200, "record_every": 1},
-            {"steps": 500, "record_every": 1},
-            {"steps": 1500, "record_every": 1},
+            {"steps": 40, "record_every": 5},
+            {"steps": 500, "record_every": 10},
+            {"steps": 1500, "record_every": 10},
         ),
         trials=trials,
         statistics=statistics,

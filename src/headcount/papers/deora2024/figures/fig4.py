@@ -96,7 +96,7 @@ def draw_dm2(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> Non
     axes[5].set_ylim(None, 1.02)
 
 
-COMMON = {
+COMMON: dict[str, Any] = {
     "data": "dm2",
     "data_options": DM2_DEFAULTS,
     "step_constant": 1.0,
@@ -104,9 +104,9 @@ COMMON = {
 }
 SCALES = scales(
     COMMON,
-    {"n": 200, "n_test": 300, "steps": 40, "record_every": 5},
-    {"n": 1000, "n_test": 3000, "steps": 300, "record_every": 5},
-    {"n": 1000, "n_test": 3000, "steps": 1000, "record_every": 5},
+    {"n": 100, "n_test": 100, "steps": 20, "record_every": 5},
+    {"n": 1000, "n_test": 3000, "steps": 300, "record_every": 10},
+    {"n": 1000, "n_test": 3000, "steps": 1000, "record_every": 10},
 )
 
 figure = register(

@@ -95,9 +95,9 @@ figure = register(
             {
                 **COMMON,
                 "init_options": {"two-phase": {"n_init": 100}, "gaussian": {"scale": 1.0}},
-                "record_every": 5,
+                "record_every": 10,
             },
-            {"seeds": 2, "heads": [1, 4], "steps": 60},
+            {"heads": [1, 4], "steps": 60},
             {"heads": [1, 4, 16], "steps": 500},
             {"heads": [1, 4, 16, 64], "steps": 1500},
         ),
