@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     draw_interval,
     draw_power_law,
     draw_reference_slope,
@@ -67,7 +67,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*map(over_seeds, shown), *(power_law(values, "d_m") for values in shown)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """The rate where the proof has it, elsewhere, near the start, and block by block."""
     d_m, found = data["d_m"].values, []
     for init in INITS:

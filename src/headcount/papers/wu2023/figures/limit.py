@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import (
     Figure,
-    Verdict,
+    Finding,
     draw_interval,
     draw_power_law,
     exponent,
@@ -40,7 +40,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*map(over_seeds, shown), *(power_law(values, "d_m") for values in shown)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Lemma 1 where it is stated, as printed and corrected; and outside its hypotheses."""
     d_m = data["d_m"].values
     proved = data.sel(init="ntk", scaling="ntk")

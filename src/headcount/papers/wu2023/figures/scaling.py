@@ -12,8 +12,8 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     draw_interval,
     monotone,
     over_seeds,
@@ -62,7 +62,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, over_seeds(gap)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Does d_m^(-1/2) beat 1/d_m, and from which width on?"""
     widths, found, gaps = data["d_m"].values, [], []
     for d_m in widths:
