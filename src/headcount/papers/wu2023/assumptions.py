@@ -34,6 +34,10 @@ class DataInstance(Domain):
     X: Float[Array, "n T d"]
     u: Float[Array, "T"]
 
+    def outside(self) -> str | None:
+        """Assumption 3 is about pairs."""
+        return None if self.X.shape[0] >= 2 else "needs two samples"
+
 
 def _draw(rng: np.random.Generator, count: int, *, n: int, T: int, d: int) -> DataInstance:
     scale = np.exp(rng.uniform(-2, 2, (count, n, T, 1)))

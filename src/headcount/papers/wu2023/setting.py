@@ -107,9 +107,7 @@ class Setting:
 
     def smoothness(self, form: str) -> float:
         """C, the inverse of the largest step size, at the best C_*."""
-        start = self.start
-        lam = start.norms + self.room.C
-        return float(constants.smoothness(start.sizes, lam, start.loss, form))
+        return _smoothness(self.problem, min(self.d_m, self.widest), form)
 
     def step(self, form: str) -> float:
         """gamma on the paper's loss, by default 1/C."""
@@ -158,3 +156,10 @@ def _start(problem: str, width: int) -> Start:
 @functools.lru_cache(maxsize=1024)
 def _room(problem: str, width: int) -> Room:
     return best_room(_start(problem, width))
+
+
+@functools.lru_cache(maxsize=1024)
+def _smoothness(problem: str, width: int, form: str) -> float:
+    start = _start(problem, width)
+    lam = start.norms + _room(problem, width).C
+    return float(constants.smoothness(start.sizes, lam, start.loss, form))
