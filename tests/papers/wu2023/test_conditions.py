@@ -151,5 +151,5 @@ def test_counting_finds_the_width_and_never_draws_too_much() -> None:
     rate = setting.step("corrected") * setting.start.alpha**2
     assert steps["corrected"] == math.ceil(math.log(0.5) / math.log1p(-rate / 2))
     assert steps["quarter"] == math.ceil(math.log(0.5) / math.log1p(-rate / 4))
-    wide = toy(64, n=50, data_options={"T": 5, "d": 20})
+    wide = toy(64, n=200, data_options={"T": 5, "d": 20})
     assert wide.resized(width=2**60).start is wide.resized(width=wide.widest).start

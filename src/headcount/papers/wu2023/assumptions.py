@@ -78,7 +78,7 @@ on_data(
     r"\|X\|_F\le\sqrt{d_s}C_x",
     sides=_tokens,
     naive=_tokens_naive,
-    targets=lambda: (DataInstance(np.array([[[2.0], [0.0]]]), np.zeros(2)),),
+    targets=lambda: (DataInstance(np.array([[[2.0], [0.0]], [[1.0], [1.0]]]), np.zeros(2)),),
     forms={
         "printed": false("C_x: one token may carry all of the norm", "E5"),
         "corrected": ("sqrt(d_s) C_x", "E5"),

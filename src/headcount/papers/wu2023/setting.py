@@ -13,7 +13,7 @@ from . import constants
 from .conditions import RequiredWidth, Room, Start, best_room, measure_start, required_width
 
 MOST_WIDTH = 2**22
-MOST_WORK = 2**33
+MOST_WORK = 2**30
 """Multiplications for the features of one start; wider ones are not drawn."""
 SCALES = {"half-squared-sum": lambda n: 1.0, "mean-squared": lambda n: 2 / n}
 """A loss as a multiple of the paper's (1/2)|f - y|^2."""
