@@ -13,10 +13,17 @@ import jax
 import jaxtyping
 import pytest
 
-# Shapes and dtypes of annotations are checked in everything that the tests call in this process.
-jaxtyping.install_import_hook("headcount", "shape_checks.only_shapes")
+# Shapes and dtypes of annotations are checked at every call. Not in theory and papers: there an
+# instance stands for a batch of itself (a leading axis that its annotations do not name), and the
+# slow sides are loops over numbers.
+CHECKED = [
+    f"headcount.{layer}" for layer in ("core", "models", "data", "training", "kernels", "lab")
+]
+jaxtyping.install_import_hook(CHECKED, "shape_checks.only_shapes")
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 RELATIVE = {"float32": 1e-5, "float64": 1e-10}
 """The one table of tolerances for a fast path against its slow twin."""

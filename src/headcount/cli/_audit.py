@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -149,8 +150,8 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
     name = verdict.claim.removeprefix(f"{claim.paper}/")
     label = name if verdict.variant == claim.default else f"{name} ({verdict.variant})"
     left, right = ordered(verdict.lhs, verdict.rhs)
-    if verdict.outcome in AGREEING and verdict.lhs > verdict.rhs:
-        left = right  # what exceeds by rounding alone is shown as equal
+    if verdict.outcome in AGREEING and math.isclose(verdict.lhs, verdict.rhs, rel_tol=1e-9):
+        left = right = f"{verdict.rhs:.3g}"  # what differs by rounding is shown as equal
     numbers = ("-" if text == "nan" else text for text in (left, right, _ratio(verdict)))
     return (label, claim.equations, *numbers, str(verdict.outcome))
 
@@ -184,7 +185,9 @@ def _show(report: Audit, everything: bool) -> None:
         console.print(note, highlight=False)
     table = Table(padding=(0, 0), collapse_padding=True)
     for heading in HEADINGS:
-        table.add_column(heading, justify="right" if heading in HEADINGS[2:5] else "left")
+        number, words = heading in HEADINGS[2:5], heading in HEADINGS[:2]
+        justify: Any = "right" if number else "left"
+        table.add_column(heading, justify=justify, no_wrap=not words, overflow="fold")
     for verdict in _rows(report, everything):
         table.add_row(*_cells(verdict), style=STYLES.get(str(verdict.outcome), ""))
     console.print(table)

@@ -18,7 +18,7 @@ from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, generator
 from ._corpus import known_instances
 from ._prove import Proof, prove
-from ._search import Budget, Candidate, instance_scorer, search_family, search_sizes
+from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
 from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain
 
@@ -88,8 +88,7 @@ def _on_file(claim: Claim, cold: bool) -> Iterator[Candidate]:
     built = () if cold else claim.targets()
     for origin, instances in (("construction", built), ("known", known)):
         for index, instance in enumerate(instances):
-            scores = np.asarray(instance_scorer(claim)(instance))
-            yield Candidate(scores, instance, f"{origin} {index + 1}")
+            yield Candidate(scores_of(claim, instance), instance, f"{origin} {index + 1}")
 
 
 def falsify(

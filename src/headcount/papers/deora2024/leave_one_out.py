@@ -6,27 +6,42 @@ theta^{-i} descends L^{-i} = (1/n) sum_{j != i} l_j from the same start with the
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...theory import Sides
+from ...theory import Family, Sides, instance_class
 from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants, naive_runs
 from .declare import HESSIAN_TIERS, claim, false
 from .naive import Data
-from .runs import RunInstance, project_run, run_family
+from .runs import RunInstance, draw_runs, project_run
 from .segments import NaiveSegment, Segment
 from .theorem_3 import SHORT_STEP, WIDER
 
-STABLE = functools.partial(project_run, factor=128)
-LOO_RUNS = (
-    run_family(functools.partial(STABLE, tier="v2"), "leave-one-out, v2"),
-    run_family(functools.partial(STABLE, tier="sharp"), "leave-one-out, sharp"),
-)
+
+
+@instance_class
+@dataclass(frozen=True)
+class LeftOutInstance(RunInstance):
+    """A run beside its leave-one-out runs."""
+
+
+def _draw(rng: np.random.Generator, count: int, **shape: Any) -> LeftOutInstance:
+    run = draw_runs(rng, count, **shape)
+    return LeftOutInstance(**{f.name: getattr(run, f.name) for f in fields(RunInstance)})
+
+
+def _family(tier: str) -> Family:
+    project = functools.partial(project_run, tier=tier, factor=128)
+    draw = functools.partial(_draw, n=2, d=1, T=2, G=1, K=2, readout="full")
+    return Family(f"leave-one-out run, {tier}", draw, project)
+
+
+LOO_RUNS = (_family("v2"), _family("sharp"))
 
 
 def left_out_loss(i: RunInstance, rows: Any, weights: Any) -> Any:
@@ -223,13 +238,13 @@ def _eq_21_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     )
 
 
-def _confident() -> tuple[RunInstance, ...]:
+def _confident() -> tuple[LeftOutInstance, ...]:
     """One sample, well classified by many small heads: L^{-1} = 0, so the runs only drift apart."""
     k, margin = 2.0**40, 6.0
     U = np.full((1, 1, 1), margin / 2.0**20)
     one = np.ones((1, 1, 1))
     return (
-        RunInstance(
+        LeftOutInstance(
             X=one,
             y=np.ones(1),
             k=np.array([k]),
@@ -239,7 +254,7 @@ def _confident() -> tuple[RunInstance, ...]:
             dU=np.full((1, 1, 1), 1 / 16),
             dW=np.zeros((1, 1, 1)),
             eta=np.asarray(2.0**-8),
-            K=4,
+            K=2,
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...theory.slow import Arithmetic
+from ...theory.slow import Arithmetic, dot
 from . import naive, naive_constants
 from .naive import Data, Number, Rows
 from .segments import NaiveSegment
@@ -22,6 +22,7 @@ class NaiveRun:
     moved: list[Number]
     widths: list[Number]
     highest: list[Number]
+    tangent: list[Number]
     D: Number
     N: Number
     L_theta: Number
@@ -81,6 +82,12 @@ def run(num: Arithmetic, data: Data) -> NaiveRun:
     start = points[0]
     samples = [naive.samples(num, data, point) for point in points]
     gradients = [naive.loss_gradient(num, data, parts) for parts in samples[:-1]]
+    L_theta = naive.loss(num, data, goal)
+    towards = [naive.difference(goal, p) for p in points[:-1]]
+    rises = [
+        num.total([k * dot(a, b) for k, a, b in zip(data["k"], g, t, strict=True)])
+        for g, t in zip(gradients, towards, strict=True)
+    ]
     return NaiveRun(
         num=num,
         loss=[naive.mean_loss(num, parts) for parts in samples],
@@ -91,9 +98,13 @@ def run(num: Arithmetic, data: Data) -> NaiveRun:
         highest=[
             NaiveSegment(num, data, goal, naive.difference(p, goal)).highest() for p in points[:-1]
         ],
+        tangent=[
+            naive.mean_loss(num, parts) + rise - L_theta
+            for parts, rise in zip(samples[:-1], rises, strict=True)
+        ],
         D=distance(num, data),
         N=naive.widest(num, goal),
-        L_theta=naive.loss(num, data, goal),
+        L_theta=L_theta,
         R=naive.token_bound(num, data),
         H=naive.total(num, data),
         shape=naive.shape(data),

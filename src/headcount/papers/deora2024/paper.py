@@ -14,6 +14,9 @@ _CLAIMS = (
     "leave_one_out",
     "tokenised_mixture",
     "saturation",
+    "facts",
+    "good_start",
+    "generalisation",
 )
 
 _FIGURES = (
@@ -96,6 +99,10 @@ paper = Paper(
     },
     claims=tuple(f"{_HERE}.{module}" for module in _CLAIMS),
     figures=tuple(f"{_HERE}.figures.{figure}" for figure in _FIGURES),
+    setting=f"{_HERE}.setting:Setting",
+    subject=f"{_HERE}.subject:subject",
+    slack=f"{_HERE}.subject:slack",
+    leading=("deora2024/eq-70", "deora2024/corollary-1-1", "deora2024/corollary-1-3"),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
     choices=CHOICES,

@@ -69,6 +69,8 @@ class RunTrace:
     """|theta_k|_{2,inf}."""
     highest: Float[Array, "K"]
     """An upper bound of the loss on [theta, theta_k]."""
+    tangent: Float[Array, "K"]
+    """L(theta_k) + <grad L(theta_k), theta - theta_k> - L(theta): what curvature must make up."""
     D: Float[Array, ""]
     N: Float[Array, ""]
     L_theta: Float[Array, ""]
@@ -100,7 +102,9 @@ def step_terms(i: RunInstance, rows: Any) -> tuple[Any, dict[str, Any]]:
     """theta_{k+1}, and the terms of step k."""
     g = model.loss_gradient(i, rows)
     target = i.target
+    rise = jnp.vdot(i.k[:, None] * g, target - rows)
     terms = {
+        "tangent": model.loss(i, rows) + rise - model.loss(i, target),
         "loss": model.loss(i, rows),
         "gradient": model.length(i, g) ** 2,
         "away": model.length(i, rows - target),

@@ -6,18 +6,24 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
+import numpy as np
+
 from ...core import check_choice, check_count, check_nonnegative, check_positive
 from ...models import READOUTS
+from ...training import TrainConfig, build
 from . import constants
+from .start import check_model, good_start
 
 
 @dataclass(frozen=True)
 class Setting:
-    """(n, T, d, H, R, D, N, L(theta), L(theta_0), K, eta, B_2, B_Phi, gamma) of deora2024.
+    """(n, T, d, H, R, K, eta) of deora2024, with a good start and, if known, a target theta.
 
-    D = |theta - theta_0|, N = |theta|_{2,inf} and L(theta) belong to a target theta (Theorems 3
-    and 4); B_2, B_Phi and gamma to a good start (Corollary 5). `eta` None is the largest step that
-    the theorem in question allows. L_theta defaults to D^2/K, the level that the paper suggests.
+    B_2, B_Phi and gamma belong to the start (Corollary 5). D = |theta - theta_0|, N =
+    |theta|_{2,inf} and L(theta) belong to a target (Theorems 3 and 4); where they are not given the
+    target is that of Proposition 7: D = g_0(1/K), N = B_2 + D, L(theta) = 1/K. `eta` None is the
+    largest step that the theorem in question allows.
     """
 
     T: int = 10
@@ -25,33 +31,69 @@ class Setting:
     H: int = 16
     n: int = 100
     R: float = 2.2
-    D: float = 3.0
-    N: float = 1.0
     K: int = 1500
     eta: float | None = None
-    L_target: float | None = None
-    L_0: float = math.log(2)
     B_2: float = 1.0
     B_Phi: float = 1.0
     gamma: float = 0.5
+    L_0: float = math.log(2)
+    target_distance: float | None = None
+    target_width: float | None = None
+    target_loss: float | None = None
     readout: str = "full"
 
     def __post_init__(self) -> None:
         for argument in ("T", "d", "H", "n", "K"):
             check_count(argument, getattr(self, argument))
-        for argument in ("R", "D", "B_2", "B_Phi", "gamma", "L_0"):
+        for argument in ("R", "B_2", "B_Phi", "gamma", "L_0"):
             check_positive(argument, getattr(self, argument))
-        check_nonnegative("N", self.N)
         check_choice("readout", self.readout, READOUTS)
-        if self.eta is not None:
-            check_positive("eta", self.eta)
-        if self.L_target is not None:
-            check_nonnegative("L_target", self.L_target)
+        for argument in ("eta", "target_distance"):
+            if getattr(self, argument) is not None:
+                check_positive(argument, getattr(self, argument))
+        for argument in ("target_width", "target_loss"):
+            if getattr(self, argument) is not None:
+                check_nonnegative(argument, getattr(self, argument))
+
+    @classmethod
+    def of(cls, config: TrainConfig, *, delta: float) -> Setting:
+        """The setting of a configuration's first seed: R and the good start are measured."""
+        one = config.model_copy(update={"seeds": config.seeds[:1]})
+        built = build(one)
+        check_model(built.model)
+        start = jax.tree.map(lambda leaf: np.asarray(leaf[0]), built.initial)
+        found = good_start(built.model, start, built.x[0], built.y[0])
+        found.check_separable()
+        model = built.model
+        return cls(
+            T=model.T,
+            d=model.d,
+            H=model.H,
+            n=len(built.y[0]),
+            R=found.R,
+            K=config.steps,
+            eta=config.eta if "eta" in config.model_fields_set else None,
+            B_2=found.B_2,
+            B_Phi=found.B_Phi,
+            gamma=found.gamma,
+            L_0=found.loss,
+            readout=model.readout,
+        )
+
+    @property
+    def D(self) -> float:
+        """|theta - theta_0|."""
+        return self.g_0() if self.target_distance is None else self.target_distance
+
+    @property
+    def N(self) -> float:
+        """|theta|_{2,inf}."""
+        return self.B_2 + self.D if self.target_width is None else self.target_width
 
     @property
     def L_theta(self) -> float:
         """L(theta)."""
-        return self.D**2 / self.K if self.L_target is None else self.L_target
+        return 1 / self.K if self.target_loss is None else self.target_loss
 
     def largest_step(self, tier: str) -> float:
         """The largest eta of Theorem 3."""

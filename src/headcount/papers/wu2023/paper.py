@@ -57,7 +57,7 @@ CHOICES = (
     ),
 )
 
-FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9")
+FIGURES = (*(f"fig{number}" for number in range(1, 10)), "hessian", "limit", "scaling")
 
 paper = Paper(
     key="wu2023",

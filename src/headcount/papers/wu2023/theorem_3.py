@@ -63,7 +63,7 @@ def _hessian(i: ScalarInstance, copies: int) -> Any:
     """Hess_theta f at `copies` copies of every unit, tau0 = 1/d_m, by autodiff."""
     d_m = copies * i.g_Q.shape[0]
     inner, outer, tau1 = _scales(i.initialisation, d_m)
-    g_Q, g_K, g_V, g_O = (jnp.tile(g, copies) for g in (i.g_Q, i.g_K, i.g_V, i.g_O))
+    g_Q, g_K, g_V, g_O = (jnp.concatenate([g] * copies) for g in (i.g_Q, i.g_K, i.g_V, i.g_O))
     theta = EncoderParams(inner * g_Q, inner * g_K, inner * g_V, outer * g_O)
     flat, unravel = ravel_pytree(theta)
 

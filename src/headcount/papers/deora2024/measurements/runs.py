@@ -86,7 +86,7 @@ def measure_run(config: dict[str, Any], context: Context) -> dict[str, Any]:
         context.diverged(run.outcomes[0])
     found = described(early, run, built.model, built.data)
     if isinstance(built.data, DM1):
-        first = outputs(built.model, run.parameters("start"), built.x[0])
+        first = outputs(built.model, run.parameters("initial"), built.x[0])
         found["start_output"] = np.sqrt(np.mean(np.asarray(first) ** 2))
     return found
 

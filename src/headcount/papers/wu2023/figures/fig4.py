@@ -49,15 +49,15 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     """Losses per epoch, attention's movement per width, and maps of one seed and image."""
     import xarray as xr
 
-    shown = data.isel(seed=0, dataset=0).sel(scaling="realistic")
-    shown = shown.isel(d_m=min(1, data.sizes["d_m"] - 1))
+    shown = data.sel(scaling="realistic", drop=True)
+    shown = shown.isel(seed=0, dataset=0, d_m=min(1, data.sizes["d_m"] - 1), drop=True)
     maps = {f"map_{when}": shown[f"attention_{when}"] for when in ("before", "after")}
     parts = [
         over_seeds(data["loss"], kind="geometric"),
         over_seeds(data["attention_change"]),
         over_seeds(data["attention_unevenness"]),
     ]
-    return xr.merge([*parts, xr.Dataset(maps).drop_vars(["seed", "dataset", "d_m", "scaling"])])
+    return xr.merge([*parts, xr.Dataset(maps)])
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
