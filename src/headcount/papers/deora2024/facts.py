@@ -64,9 +64,7 @@ def _fraction(i: SignsInstance) -> SignsInstance:
 
 
 SIGNS = tuple(
-    Family(
-        f"signs H={H}", functools.partial(_draw_signs, H=H), _fraction, differentiable=False
-    )
+    Family(f"signs H={H}", functools.partial(_draw_signs, H=H), _fraction, differentiable=False)
     for H in (3, 1, 16)
 )
 

@@ -160,7 +160,10 @@ TRAINED = (
 )
 
 SEPARABLE = Hypothesis(
-    "P3: a margin above 0, as -gamma", lambda i: -i.gamma, lambda num, data: -NaiveStart(num, data).gamma, -1e-6
+    "P3: a margin above 0, as -gamma",
+    lambda i: -i.gamma,
+    lambda num, data: -NaiveStart(num, data).gamma,
+    -1e-6,
 )
 DIRECTION = Hypothesis(
     "|theta_*|^2 = 2",

@@ -23,7 +23,6 @@ from .segments import NaiveSegment, Segment
 from .theorem_3 import SHORT_STEP, WIDER
 
 
-
 @instance_class
 @dataclass(frozen=True)
 class LeftOutInstance(RunInstance):

@@ -201,7 +201,7 @@ class _Runs:
         after = subtract(moves, scale(eta, gradients))
         own = jax.vmap(self._own_gradient, in_axes=(None, 0, 0))(_entry(moves, 0), self.x, self.y)
         # One step of L^{-i} from the full run's place: its step without the share of sample i.
-        onward = jax.tree.map(lambda a, g: a[0] + eta / n * g, after, own)
+        onward = jax.tree.map(lambda a, g: a[:1] + eta / n * g, after, own)
         expanded = subtract(onward, jax.tree.map(lambda leaf: leaf[1:], after))
         middle = jax.tree.map(lambda leaf: (leaf[:1] + leaf[1:]) / 2, moves)
         sizes = jax.vmap(self._size)(moves)
