@@ -72,9 +72,11 @@ claim(
     "fact-2",
     "Deviation of a mean of bounded variables",
     "Fact 2 (Hoeffding)",
-    "For |X_h| <= B, iid of mean zero, P(|mean| > B sqrt(2 log(2/delta)/H)) <= delta; for fair signs "
+    "For |X_h| <= B, iid of mean zero, P(|mean| > B sqrt(2 log(2/delta)/H)) <= "
+    "delta; for fair signs "
     "the probability is computed exactly.",
-    r"\mathbb P\Bigl(\bigl|\tfrac1H\textstyle\sum_hX_h\bigr|>B\sqrt{2\log(2/\delta)/H}\Bigr)\le\delta",
+    r"\mathbb P\Bigl(\bigl|\tfrac1H\textstyle\sum_hX_h\bigr|>B\sqrt{2\log(2/"
+    r"\delta)/H}\Bigr)\le\delta",
     sides=_deviation,
     naive=_deviation_naive,
     families=SIGNS,

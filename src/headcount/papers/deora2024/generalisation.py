@@ -300,11 +300,10 @@ def _from_start_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
 
 
 def _start_families() -> tuple[Any, ...]:
-    shape = {"n": 2, "d": 1, "T": 2, "G": 2, "readout": "full"}
     return tuple(
         replace(
             start_family(f"population, {tier}", tier, training_root, training_step),
-            draw=functools.partial(_draw_start, **shape),
+            draw=functools.partial(_draw_start, n=2, d=1, T=2, G=2, readout="full"),
         )
         for tier in ("v2", "sharp")
     )
