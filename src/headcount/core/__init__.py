@@ -53,5 +53,6 @@ from ._queries import Query as Query
 from ._queries import check_query as check_query
 from ._queries import seeded_query as seeded_query
 from ._registry import Registry as Registry
+from ._results import mappable as mappable
 from ._sums import mirrored_sum as mirrored_sum
 from ._types import Array as Array

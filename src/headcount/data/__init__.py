@@ -8,6 +8,7 @@ from ._base import Measurement as Measurement
 from ._base import as_dataset as as_dataset
 from ._base import assumption_holds as assumption_holds
 from ._base import data_models as data_models
+from ._digit_pair import DigitPair as DigitPair
 from ._dm1 import DM1 as DM1
 from ._dm2 import DM2 as DM2
 from ._dm2 import Planted as Planted
@@ -15,6 +16,8 @@ from ._files import FileSet as FileSet
 from ._files import data_folder as data_folder
 from ._gaussian import GaussianTokens as GaussianTokens
 from ._gaussian import clip_to_ball as clip_to_ball
+from ._given import Arrays as Arrays
+from ._given import Series as Series
 from ._images import MNIST as MNIST
 from ._images import Images as Images
 from ._images import chosen_images as chosen_images

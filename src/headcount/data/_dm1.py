@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..core import (
     Array,
@@ -152,7 +152,7 @@ class DM1:
         check_count("n_val", n_val)
         return self.sample(n, seed), self._draw(n_val, seed, "validation")
 
-    def relevant_mask(self, dataset: Dataset) -> Float[Array, "n T"]:
+    def relevant_mask(self, dataset: Dataset) -> Bool[Array, "n T"]:
         """Which tokens are relevant: those that equal mu_y exactly."""
         return np.all(dataset.x == self._mu(dataset.y)[:, None, :], axis=-1)
 

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import optax
 import scipy.optimize
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 
 from ..core import (
     Array,
@@ -97,7 +97,7 @@ def _slopes(model: Function, params: Any, direction: Any, x: Float[Array, "n T d
 
 
 def kernel_margin(
-    kernel: Float[Array, "n n"], y: Float[Array, "n"], *, norm: float = NTK_NORM
+    kernel: Float[Array, "n n"], y: Num[Array, "n"], *, norm: float = NTK_NORM
 ) -> Margin:
     """The margin of features with Gram matrix `kernel` [deora2024, Definition 1, P3].
 
@@ -191,7 +191,7 @@ def ntk_margin(
     model: Function,
     params: Any,
     x: Float[Array, "n T d"],
-    y: Float[Array, "n"],
+    y: Num[Array, "n"],
     *,
     norm: float = NTK_NORM,
 ) -> Margin:
@@ -202,14 +202,14 @@ def ntk_margin(
 
 
 def margin_path(
-    kernels: Float[Array, "records n n"], y: Float[Array, "n"], *, norm: float = NTK_NORM
+    kernels: Float[Array, "records n n"], y: Num[Array, "n"], *, norm: float = NTK_NORM
 ) -> list[Margin]:
     """gamma along a training run: the margin of every kernel that `tangent_kernel` recorded."""
     check_shape("kernels", kernels, (None, len(y), len(y)))
     return [kernel_margin(kernel, y, norm=norm) for kernel in kernels]
 
 
-def linear_margin(x: Float[Array, "n T d"], y: Float[Array, "n"], *, norm: float = 1.0) -> Margin:
+def linear_margin(x: Float[Array, "n T d"], y: Num[Array, "n"], *, norm: float = 1.0) -> Margin:
     """The largest min_i y_i <U, X_i> over |U| = norm: the linear model's margin [deora2024, F]."""
     n, T, d = check_samples(x, y)
     check_signs(y)
@@ -222,7 +222,7 @@ def direction_margins(
     params: Any,
     direction: Any,
     x: Float[Array, "n T d"],
-    y: Float[Array, "n"],
+    y: Num[Array, "n"],
     *,
     norm: float | None = NTK_NORM,
 ) -> Float[Array, "n"]:
@@ -243,7 +243,7 @@ def direction_margins(
 
 
 def normalised_margin(
-    outputs: Float[Array, "n"], y: Float[Array, "n"], readout: Any, *, model: Any = None
+    outputs: Float[Array, "n"], y: Num[Array, "n"], readout: Any, *, model: Any = None
 ) -> float:
     """min_i y_i f(x_i) / |U|, U the read-out weights (an array or pytree) [deora2024, Sec. 6].
 

@@ -1,4 +1,4 @@
-"""Verdicts: a claim, the numbers that decide it, and one of three outcomes.
+"""Findings: a claim, the numbers that decide it, and one of three outcomes.
 
 confirmed      the confidence interval lies inside the expected range
 not confirmed  the interval lies outside
@@ -33,7 +33,7 @@ OUTCOMES = (CONFIRMED, NOT_CONFIRMED, INCONCLUSIVE)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Finding:
     """What the data say about a claim; `sentence` holds the numbers that decided.
 
     `expected` is the range (low, high) in which the claim holds, infinite where it is open.
@@ -59,7 +59,7 @@ class Verdict:
 
 def inside(
     claim: str, estimate: Estimate, expected: tuple[float, float], quantity: str = "value"
-) -> Verdict:
+) -> Finding:
     """The rule behind every verdict: where does the interval lie relative to the range?
 
     With a range around zero this is an equivalence test (two one-sided tests).
@@ -68,7 +68,7 @@ def inside(
     if not low <= high:
         raise BadArgument("expected", expected, "must be (low, high)", fix="swap the two numbers")
     outcome = _place(estimate, low, high)
-    return Verdict(
+    return Finding(
         claim=claim,
         outcome=outcome,
         value=estimate.value,
@@ -84,7 +84,7 @@ def exponent(
     y: Float[Array, "seed point"],
     expected: tuple[float, float],
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """The log-log slope of the mean of y against x lies in `expected`."""
     fit = loglog_slope(x, y, confidence)
     return inside(claim, fit.slope, expected, "slope")
@@ -97,7 +97,7 @@ def threshold(
     above: float = -math.inf,
     below: float = math.inf,
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """The mean over seeds lies above and below the given numbers."""
     return inside(claim, mean(values, confidence), (above, below), "mean")
 
@@ -109,7 +109,7 @@ def separation(
     *,
     factor: float = 1.0,
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """`larger` exceeds `factor` times `smaller`, as the geometric mean of the paired ratios."""
     check_positive("factor", factor)
     a, b = np.asarray(larger, dtype=float), np.asarray(smaller, dtype=float)
@@ -129,14 +129,14 @@ def difference(
     b: Float[Array, "seed"],
     expected: tuple[float, float] = (0.0, math.inf),
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """The mean paired difference a - b lies in `expected`; by default a exceeds b."""
     return inside(claim, paired_difference(a, b, confidence), expected, "difference")
 
 
 def ordering(
     claim: str, quantities: Mapping[str, Float[Array, "seed"]], confidence: float = CONFIDENCE
-) -> Verdict:
+) -> Finding:
     """The named quantities increase in the order given, each step beyond doubt.
 
     Each neighbouring difference is tested at level (1 - confidence)/(number of steps), so that
@@ -161,7 +161,7 @@ def monotone(
     y: Float[Array, "seed point"],
     direction: str,
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """y rises (or falls) with x: Kendall's tau over seeds, and no step clearly the wrong way.
 
     Steps between neighbouring x are tested together at `confidence` (Bonferroni); one that
@@ -181,7 +181,7 @@ def monotone(
                 f"between {xs[i]:g} and {xs[i + 1]:g} the mean changes by {sign * step.value:.3g}, "
                 f"against the claimed direction; {verdict.sentence}"
             )
-            return Verdict(
+            return Finding(
                 claim, NOT_CONFIRMED, verdict.value, verdict.interval, expected, sentence
             )
     return verdict

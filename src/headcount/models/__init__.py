@@ -12,6 +12,7 @@ from ._base import Model as Model
 from ._base import models as models
 from ._base import outputs as outputs
 from ._base import over_heads as over_heads
+from ._deora2024 import READOUTS as READOUTS
 from ._deora2024 import HeadGroups as HeadGroups
 from ._deora2024 import LinearModel as LinearModel
 from ._deora2024 import LinearParams as LinearParams

@@ -118,7 +118,9 @@ def _whole(values: Array) -> Array:
     return np.round(values)
 
 
-def _short(bits: int) -> Callable[[Array], Array]:
+def fewer_bits(bits: int) -> Callable[[Array], Array]:
+    """Rounding towards zero to so many bits."""
+
     def rounded(values: Array) -> Array:
         mantissa, exponent = np.frexp(values)
         return np.ldexp(np.trunc(mantissa * 2**bits) / 2**bits, exponent)
@@ -126,7 +128,7 @@ def _short(bits: int) -> Callable[[Array], Array]:
     return rounded
 
 
-_SHORTER = tuple(_short(bits) for bits in (1, 2, 3, 5, 8, 12, 20, 40))
+_SHORTER = tuple(fewer_bits(bits) for bits in (1, 2, 3, 5, 8, 12, 20, 40))
 """Fewer and fewer bits, cut towards zero so that unit balls are not left."""
 _CHANGES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, _whole, *_SHORTER)
 

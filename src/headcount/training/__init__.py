@@ -33,6 +33,7 @@ from ._paths import GradientPath as GradientPath
 from ._paths import fold_chunks as fold_chunks
 from ._paths import generic_path as generic_path
 from ._paths import gradient_path as gradient_path
+from ._paths import map_over_chunks as map_over_chunks
 from ._paths import naive_path as naive_path
 from ._paths import register_path as register_path
 from ._projections import HeadBalls as HeadBalls
@@ -57,6 +58,9 @@ from ._rules import projgd as projgd
 from ._rules import projsgd as projsgd
 from ._rules import sgd as sgd
 from ._run import Run as Run
+from ._stored import gathered as gathered
+from ._stored import read_run as read_run
+from ._stored import replay as replay
 from ._train import Checkpoint as Checkpoint
 from ._train import stack_seeds as stack_seeds
 from ._train import train as train

@@ -111,16 +111,23 @@ def smoothness(s: Sizes, lam: Norms, loss: Number, form: str) -> Number:
     return c1(s, lam, form) * c2(s, lam) + c3(s, lam, form) * residual
 
 
-def condition_2(s: Sizes, lam: Norms, room: Norms, alpha: Number, loss: Number) -> Number:
-    """Right over left side of (2): at most 1 where the condition holds; `room` are the C_*."""
+def condition_2_terms(
+    s: Sizes, lam: Norms, room: Norms, alpha: Number, loss: Number
+) -> list[Number]:
+    """Right over left side of (2) for each of the four terms of its maximum."""
     terms = [
         lam.V / room.O,
         lam.O / room.V,
         attention_slope(s, lam.K, lam) / room.Q,
         attention_slope(s, lam.Q, lam) / room.K,
     ]
-    largest = max(terms) if isinstance(alpha, float) else jnp.max(jnp.stack(terms))
-    return 8 * rho(s) * largest * (2 * loss) ** 0.5 / alpha**2
+    return [8 * rho(s) * term * (2 * loss) ** 0.5 / alpha**2 for term in terms]
+
+
+def condition_2(s: Sizes, lam: Norms, room: Norms, alpha: Number, loss: Number) -> Number:
+    """Right over left side of (2): at most 1 where the condition holds; `room` are the C_*."""
+    terms = condition_2_terms(s, lam, room, alpha, loss)
+    return max(terms) if isinstance(alpha, float) else jnp.max(jnp.stack(terms))
 
 
 def condition_3(s: Sizes, lam: Norms, alpha: Number, loss: Number) -> Number:

@@ -34,8 +34,8 @@ add_errata(
         "E4",
         "Lemma 14, (19)",
         "relu' is treated as 1-Lipschitz.",
-        "relu' jumps: from w_V = +eps to -eps the gradient changes by about 1 while the point moves "
-        "by 2 eps. The descent step at the end of the proof of Prop. 1 can fail there.",
+        "relu' jumps: from w_V = +eps to -eps the gradient changes by about 1 while the point "
+        "moves by 2 eps. The descent step at the end of the proof of Prop. 1 can fail there.",
         "c3 while no unit changes sign, a jump term where some do, and a count of sign changes "
         "between steps.",
     ),
@@ -65,8 +65,9 @@ add_errata(
         "E8",
         "(36)",
         "c1 = rho (lambda_V + lambda_O + lambda_V z).",
-        "The line before has lambda_O in front of the attention term; it is dropped. The printed c1 "
-        "fails once |w_O| is large.",
+        "The line before has lambda_O in front of the attention term; it is dropped. The printed "
+        "c1 fails once |w_O| is large, and with it Proposition 1: the step size 1/C is then too long, "
+        "and the loss can grow although (2) and (3) hold.",
         "c1 = rho (lambda_V + lambda_O (1 + lambda_V z)).",
     ),
     (
@@ -207,8 +208,8 @@ add_errata(
         "E26",
         "App. C.6",
         "tau_0 = d_m^{-1/2} converges faster because alpha is larger.",
-        "It is a heuristic: the lower bound 1/d_s of |beta|^2 is the same for both scalings. On the "
-        "synthetic data alpha is smaller for d_m^{-1/2}.",
+        "It is a heuristic: the lower bound 1/d_s of |beta|^2 is the same for both scalings. On "
+        "the synthetic data alpha is smaller for d_m^{-1/2}.",
         "Only the lower bound; alpha is measured.",
     ),
     (

@@ -58,7 +58,9 @@ def smallest_singular(F: Float[Array, "n d_m"]) -> Float[Array, ""]:
 
 def norms(theta: EncoderParams) -> Norms:
     """||W_Q||, ||W_K||, ||W_V||, |w_O|."""
-    return Norms(*(spectral(W) for W in theta[:3]), jnp.linalg.norm(theta.w_O))
+    return Norms(
+        spectral(theta.W_Q), spectral(theta.W_K), spectral(theta.W_V), jnp.linalg.norm(theta.w_O)
+    )
 
 
 def larger(first: Norms, second: Norms) -> Norms:

@@ -112,31 +112,57 @@ def smallest_singular(num: Arithmetic, rows: Any) -> Number:
     return num.root(extreme_eigenvalues(num, outer_gram(rows))[0])
 
 
+def _on(x: Number) -> bool:
+    """Whether a unit is on; the value decides, where a number also has a slope."""
+    value: Any = getattr(x, "value", x)
+    return bool(value > 0)
+
+
+def _pulls(num: Arithmetic, X: Any, theta: Theta, tau: Any) -> tuple[Any, Any, Any]:
+    """Per token: X^T beta_i, w_O o D_i, and u_i = X^T J_i X W_V^T (w_O o D_i)."""
+    zero = num.number(0)
+    phis, actives, us = [], [], []
+    for weights in attention(num, X, theta, tau[0]):
+        phi = mixed(weights, X)
+        h = times(theta.W_V, phi)
+        active = [w if _on(x) else zero for w, x in zip(theta.w_O, h, strict=True)]
+        pulled = [dot(column, active) for column in zip(*theta.W_V, strict=True)]
+        scores = [dot(x, pulled) for x in X]
+        mean = dot(weights, scores)
+        moved = [p * (score - mean) for p, score in zip(weights, scores, strict=True)]
+        phis.append(phi)
+        actives.append(active)
+        us.append(mixed(moved, X))
+    return phis, actives, us
+
+
+def _outer_sum(num: Arithmetic, left: Any, right: Any, scale: Number) -> list[list[Number]]:
+    """scale sum_i left_i right_i^T."""
+    return [
+        [
+            scale * num.total([a[k] * b[j] for a, b in zip(left, right, strict=True)])
+            for j in range(len(right[0]))
+        ]
+        for k in range(len(left[0]))
+    ]
+
+
+def gradient_Q(num: Arithmetic, X: Any, theta: Theta, tau: Any) -> list[list[Number]]:
+    """df/dW_Q = tau0 tau1 sum_i (W_K u_i) x_i^T."""
+    us = _pulls(num, X, theta, tau)[2]
+    return _outer_sum(num, [times(theta.W_K, u) for u in us], X, tau[0] * tau[1])
+
+
 def gradient(num: Arithmetic, X: Any, theta: Theta, tau: Any) -> Theta:
     """grad_theta f(X; theta) [wu2023, Lemmas 1 and 12, with relu' where relu is printed]."""
-    one = sample(num, X, theta, tau)
-    d, d_m, d_s = len(X[0]), len(theta.w_O), len(X)
-    zero = num.number(0)
-    active = [[w if on else zero for w, on in zip(theta.w_O, row, strict=True)] for row in one.on]
-    both = tau[0] * tau[1]
-    G_Q = [[zero] * d for _ in range(d_m)]
-    G_K = [[zero] * d for _ in range(d_m)]
-    for i in range(d_s):
-        pulled = [dot([row[j] for row in theta.W_V], active[i]) for j in range(d)]
-        scores = [dot(x, pulled) for x in X]
-        mean = dot(one.beta[i], scores)
-        weights = [p * (score - mean) for p, score in zip(one.beta[i], scores, strict=True)]
-        u = mixed(weights, X)
-        key, query = times(theta.W_K, u), times(theta.W_Q, X[i])
-        for k in range(d_m):
-            for j in range(d):
-                G_Q[k][j] = G_Q[k][j] + both * key[k] * X[i][j]
-                G_K[k][j] = G_K[k][j] + both * query[k] * u[j]
-    G_V = [
-        [tau[1] * num.total([active[i][k] * one.phi[i][j] for i in range(d_s)]) for j in range(d)]
-        for k in range(d_m)
-    ]
-    return Theta(G_Q, G_K, G_V, one.f_pre)
+    phis, actives, us = _pulls(num, X, theta, tau)
+    queries = [times(theta.W_Q, x) for x in X]
+    return Theta(
+        gradient_Q(num, X, theta, tau),
+        _outer_sum(num, queries, us, tau[0] * tau[1]),
+        _outer_sum(num, actives, phis, tau[1]),
+        sample(num, X, theta, tau).f_pre,
+    )
 
 
 def jacobian(num: Arithmetic, data: Data, theta: Theta) -> list[Theta]:

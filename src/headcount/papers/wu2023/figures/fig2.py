@@ -12,8 +12,8 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     monotone,
     over_seeds,
     register,
@@ -106,13 +106,13 @@ def before_and_after(values: Any) -> tuple[Any, Any]:
     return np.mean(values[:, :cut], axis=1), np.mean(values[:, cut:], axis=1)
 
 
-def converged(claim: str, loss: Any, *, expected: bool = True) -> Verdict:
+def converged(claim: str, loss: Any, *, expected: bool = True) -> Finding:
     """The last loss is below CONVERGED times the first, or, where expected, it is not."""
     first, last = CONVERGED * loss[:, 0], loss[:, -1]
     return separation(claim, *((first, last) if expected else (last, first)))
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """The claims of each panel, for every width."""
     widths, epochs = data["d_m"].values, data.sizes["epoch"] - 1
     found = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Trial, Verdict, over_seeds, register, threshold
+from ....lab import Figure, Finding, Trial, over_seeds, register, threshold
 from ..measurements.synthetic import NORMALISATIONS, descent
 from .curves import STYLES, by_seed, draw_curve, finish
 from .fig2 import NOTES, converged, mark_divergence
@@ -65,7 +65,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, over_seeds(data["finite"])])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """One long token is the two-layer network; many short ones do not converge [Corollary 1]."""
     row, column, two = (by_seed(data["loss"].sel(input=words), "epoch") for words in INPUTS)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....lab import (
     Figure,
-    Verdict,
+    Finding,
     difference,
     draw_interval,
     inside,
@@ -60,7 +60,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, xr.Dataset(maps)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Alike when narrow, slower when wide, hardly moving when widest; attention changes."""
     widths, ratio = data["d_m"].values, average_log_ratio(data, "loss")
     found = [
@@ -88,7 +88,7 @@ def verdicts(data: xr.Dataset) -> list[Verdict]:
     return [*found, difference(claim, realistic, ntk)]
 
 
-def _extremely_slow(data: xr.Dataset) -> Verdict:
+def _extremely_slow(data: xr.Dataset) -> Finding:
     widest = only_dataset(data)["loss"].isel(d_m=-1)
     early = max(1, (data.sizes["epoch"] - 1) // EARLY)
     slow = by_seed(widest.sel(scaling="ntk"), "epoch")[:, -1]

@@ -10,8 +10,8 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     inside,
     over_seeds,
     paired_difference,
@@ -71,7 +71,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, over_seeds(data["stability"]), over_seeds(data["finite"])])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """LeCun and He alike, NTK slower, gamma = 10 as fast as LeCun; at every width."""
     lecun, he, ntk, ntk10 = PANELS
     found = []

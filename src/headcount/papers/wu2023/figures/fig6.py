@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Trial, Verdict, register
+from ....lab import Figure, Finding, Trial, register
 from .images import NOTES, OPTIONS, image_scales, image_trials, only_dataset, say_which_data
 from .tails import draw_tail, tail_statistics, tail_verdicts
 
@@ -31,7 +31,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return tail_statistics(_one(data), [f"_{when}" for when in WHEN])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Before and after training."""
     one = _one(data)
     return [v for when in WHEN for v in tail_verdicts(one, f"_{when}", f"{when} training: ")]

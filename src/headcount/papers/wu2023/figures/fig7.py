@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Verdict, difference, over_seeds, register, separation, threshold
+from ....lab import Figure, Finding, difference, over_seeds, register, separation, threshold
 from .curves import by_seed
 from .images import (
     NOTES,
@@ -28,7 +28,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return over_seeds(data["loss"], kind="geometric").merge(accuracy)
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """d_m^(-1/2) has the higher test accuracy and the lower training loss."""
     chosen, found = only_dataset(data), []
     ratio = average_log_ratio(data, "loss")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Trial, Verdict, difference, over_seeds, register, threshold
+from ....lab import Figure, Finding, Trial, difference, over_seeds, register, threshold
 from .curves import by_seed
 from .images import (
     NOTES,
@@ -42,7 +42,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, over_seeds(data["train_error"])])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """d_m^(-1/2) is faster, in the error of the sign and in the squared error."""
     chosen, found = only_dataset(data), []
     ratio = average_log_ratio(data, "loss")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Verdict, over_seeds, threshold
+from ....lab import COLOURS, Finding, over_seeds, threshold
 from ..measurements.tails import tail_levels
 from .curves import by_seed, finish
 
@@ -30,7 +30,7 @@ def excess(products: Any, exponent: Any) -> Any:
     return np.max(tail_levels()[None, :] - bound, axis=1)
 
 
-def tail_verdicts(data: xr.Dataset, suffix: str, words: str) -> list[Verdict]:
+def tail_verdicts(data: xr.Dataset, suffix: str, words: str) -> list[Finding]:
     """At least exponential decay; and the assumption as printed, without a scale."""
     exponent = data[f"tail_exponent{suffix}"].values
     products = by_seed(data[f"products{suffix}"], "tail_point")
