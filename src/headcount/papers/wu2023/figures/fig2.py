@@ -21,7 +21,7 @@ from ....lab import (
     threshold,
 )
 from ..measurements.synthetic import NORMALISATIONS, drift, run_settings
-from .curves import by_seed, draw_curve, finish
+from .curves import by_seed, draw_curve, finish, numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -119,7 +119,9 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     for i, d_m in enumerate(widths):
         one = data.sel(d_m=d_m)
         loss = by_seed(one["loss"], "epoch")
-        found.append(threshold(f"width {d_m}: training stays finite", one["finite"], above=0.5))
+        found.append(
+            threshold(f"width {d_m}: training stays finite", one["finite"].values, above=0.5)
+        )
         if i == 0:
             claim = f"width {d_m}, below linear: loss stays above {CONVERGED:g} of its start"
             found.append(converged(claim, loss, expected=False))
@@ -135,7 +137,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             found.append(separation(f"{claim} a tenth", *before_and_after(values), factor=SLOWER))
     last = by_seed(data["kernel_from_start"].isel(epoch=-1), "d_m")
     claim = "the wider, the less the kernel has moved at the end"
-    found.append(monotone(claim, widths, last, "decreasing"))
+    found.append(monotone(claim, numbers(data, "d_m"), last, "decreasing"))
     if len(widths) > 2:
         claim = f"the widest kernel moved less than that of width {widths[1]}"
         found.append(separation(claim, last[:, 1], last[:, -1]))
