@@ -119,7 +119,7 @@ def test_the_search_goes_on_from_its_worst_instances(differentiable: bool) -> No
 
 
 TOP = np.linspace(-0.9, 0.9, 8)
-"""Where a hill in eight dimensions is highest: eight draws and their neighbours do not get there."""
+"""Where a hill in eight dimensions is highest: a few draws and their neighbours are not there."""
 
 
 @instance_class
