@@ -59,7 +59,10 @@ def set_weights(n: int, m: int) -> tuple[Any, Any]:
     eye = np.eye(n)
     whole = np.array([sum(eye[j] for j in chosen) / m for chosen in training_sets(n, m)])
     left = np.array(
-        [[w - eye[j] / m for j in chosen] for w, chosen in zip(whole, training_sets(n, m), strict=True)]
+        [
+            [w - eye[j] / m for j in chosen]
+            for w, chosen in zip(whole, training_sets(n, m), strict=True)
+        ]
     )
     return whole, left
 
@@ -102,7 +105,9 @@ def naive_gap_sides(num: Arithmetic, data: Data, bound: Any) -> tuple[Any, Any]:
     test, train = [], []
     for weights in whole:
         parts = naive.samples(num, data, _naive_descend(num, data, weights))
-        own = num.total([num.number(float(w)) * p.loss for w, p in zip(weights, parts, strict=True)])
+        own = num.total(
+            [num.number(float(w)) * p.loss for w, p in zip(weights, parts, strict=True)]
+        )
         test.append(naive.mean_loss(num, parts))
         train.append(own)
     return num.total(test) / len(test), num.total(train) / len(train) + bound
@@ -247,8 +252,10 @@ def _labelled(i: PopulationInstance, tier: str) -> Any:
 SURELY_REALIZED = Hypothesis(
     "Assumption 2 surely: K max_i l_i(theta) <= 1",
     lambda i: i.K * jnp.max(model.losses(i, i.target)),
-    lambda num, data: int(data["K"])
-    * num.largest([p.loss for p in naive.samples(num, data, naive_runs.target(num, data))]),
+    lambda num, data: (
+        int(data["K"])
+        * num.largest([p.loss for p in naive.samples(num, data, naive_runs.target(num, data))])
+    ),
 )
 
 
@@ -293,11 +300,10 @@ def _from_start_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
 
 
 def _start_families() -> tuple[Any, ...]:
-    shape = {"n": 2, "d": 1, "T": 2, "G": 2, "readout": "full"}
     return tuple(
         replace(
             start_family(f"population, {tier}", tier, training_root, training_step),
-            draw=functools.partial(_draw_start, **shape),
+            draw=functools.partial(_draw_start, n=2, d=1, T=2, G=2, readout="full"),
         )
         for tier in ("v2", "sharp")
     )

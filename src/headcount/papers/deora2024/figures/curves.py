@@ -115,6 +115,11 @@ def share(claim: str, hits: Any) -> Finding:
     return inside(claim, Estimate(part, part, part, counted.size), (1.0, 1.0), "share of runs")
 
 
+def points(data: xr.Dataset, name: str) -> Any:
+    """The places along a dimension, as numbers to fit a line through."""
+    return np.asarray(data[name].values, dtype=float)
+
+
 def last(data: xr.Dataset, name: str, run: str) -> Any:
     """The values at the last iteration, as an array (seed, H)."""
     return data[name].sel(run=run).isel(k=-1).transpose("seed", "H").values

@@ -23,7 +23,7 @@ from ....lab import (
 )
 from ..measurements.good_start import FORMS, required
 from ..measurements.runs import run_config
-from .curves import DM1_DEFAULTS
+from .curves import DM1_DEFAULTS, points
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,7 +73,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Polylogarithmic in n, falling with gamma; what correction and sharpness change."""
     first = data.isel(zeta=0)
-    K = data["K"].values
+    K = points(data, "K")
     found = []
     for form, label in LABELS.items():
         H = first[f"heads_{form}"].transpose("seed", "K").values
@@ -85,7 +85,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         form: data[f"heads_{form}"].isel(K=0).transpose("seed", "zeta").values for form in FORMS
     }
     gamma = data["gamma"].transpose("seed", "zeta").values
-    zeta = data["zeta"].values
+    zeta = points(data, "zeta")
     found += [
         monotone("gamma grows with the share of relevant tokens", zeta, gamma, "increasing"),
         monotone("the printed H falls as gamma grows", zeta, by_zeta["printed"], "decreasing"),

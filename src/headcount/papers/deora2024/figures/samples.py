@@ -23,7 +23,7 @@ from ....lab import (
 )
 from ..measurements.gap import gap
 from ..measurements.runs import run_config
-from .curves import DM1_DEFAULTS, DM2_DEFAULTS
+from .curves import DM1_DEFAULTS, DM2_DEFAULTS, points
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -69,7 +69,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Corollary 5 at K = n: losses and gap fall like 1/n, up to logarithms."""
-    n, found = data["n"].values, []
+    n, found = points(data, "n"), []
     for law, (title, _) in DATA.items():
         own = {name: data[name].sel(data=law).transpose("seed", "n").values for name in NAMES}
         for name in ("train_loss", "test_loss"):
@@ -77,7 +77,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             found.append(exponent(claim, n, own[name], AT_LEAST_ONE))
         claim = f"{title}: the test loss at K = n decreases with n"
         found.append(monotone(claim, n, own["test_loss"], "decreasing"))
-        claim = f"{title}: the gap is positive at n = {n[0]}"
+        claim = f"{title}: the gap is positive at n = {n[0]:g}"
         found.append(threshold(claim, own["gap"][:, 0], above=0.0))
         claim = f"{title}: the gap at K = n falls at least like 1/n"
         found.append(exponent(claim, n, own["gap"], AT_LEAST_ONE))

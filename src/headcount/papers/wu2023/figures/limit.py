@@ -20,7 +20,7 @@ from ....lab import (
 )
 from ..measurements.widths import LIMIT_ERRORS as ERRORS
 from ..measurements.widths import limit_widths
-from .curves import SCALINGS, by_seed
+from .curves import SCALINGS, by_seed, numbers
 from .hessian import HALF, INITS, draw_schemes, width_trials
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Lemma 1 where it is stated, as printed and corrected; and outside its hypotheses."""
-    d_m = data["d_m"].values
+    d_m = numbers(data, "d_m")
     proved = data.sel(init="ntk", scaling="ntk")
     found = [
         exponent(
