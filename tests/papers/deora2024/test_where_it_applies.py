@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -75,3 +76,10 @@ def test_every_erratum_is_there_and_the_severe_ones_are_certified() -> None:
         if certificate.claim.startswith("deora2024/"):
             certified.add(claims[certificate.claim].variants[certificate.variant].erratum)
     assert certified == {f"E{k}" for k in SEVERE}
+
+
+def test_the_page_lists_every_claim() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "deora2024.md").read_text(encoding="utf-8")
+    for name, claim in claims.items():
+        if claim.paper == "deora2024":
+            assert f"| `{name.split('/')[1]}` |" in page, name
