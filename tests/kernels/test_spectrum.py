@@ -148,6 +148,7 @@ def test_setting_is_untouched_and_answers_are_double():
         (np.array([[np.nan]]), "NaN"),
     ],
 )
+@pytest.mark.usefixtures("wrong_shapes")
 def test_bad_kernels_are_named(kernel, message):
     with pytest.raises(BadArgument, match=message):
         smallest_eigenvalue(kernel)

@@ -101,7 +101,7 @@ def count_command(
             ask,
             width_step=setting.width_step,
             most_width=most_width,
-            progress=_teller(json),
+            progress=teller(json),
         )
     drawn = plot if found is not None and found.probes else None
     if drawn is not None and found is not None:
@@ -117,7 +117,8 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
 
 
-def _teller(quiet: bool) -> Callable[[str], None]:
+def teller(quiet: bool) -> Callable[[str], None]:
+    """Progress lines on standard error; nothing with --json."""
     import sys
 
     from rich.console import Console

@@ -52,7 +52,9 @@ from ._ntk import traced_ntk as traced_ntk
 from ._plan import KernelTooLarge as KernelTooLarge
 from ._plan import MemoryPlan as MemoryPlan
 from ._regression import KernelRegression as KernelRegression
+from ._regression import Spectrum as Spectrum
 from ._regression import kernel_regression as kernel_regression
+from ._regression import spectrum_of as spectrum_of
 from ._spectrum import Eigenvalues as Eigenvalues
 from ._spectrum import NTKOperator as NTKOperator
 from ._spectrum import Trace as Trace

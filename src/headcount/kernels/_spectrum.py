@@ -60,7 +60,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         size = len(samples) * problem.width
         super().__init__(np.dtype(dtype), (size, size))
 
-    def _matvec(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    def _matvec(self, v: Float[np.ndarray, "n *column"]) -> Float[np.ndarray, "n"]:
         v = np.asarray(v, self.dtype).reshape(-1)
         if self._stored:
             features = self._source.rows(0, len(self._source.x))
@@ -68,7 +68,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
             return np.sum(parts, axis=0, dtype=self.dtype)
         return self._by_passes(v)
 
-    def _rmatvec(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    def _rmatvec(self, v: Float[np.ndarray, "n *column"]) -> Float[np.ndarray, "n"]:
         return self._matvec(v)
 
     def _by_passes(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:

@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,7 @@ from ..core._tree import blocks
 from ..data import DataModel, data_models
 from ._projections import Projection
 from ._recipes import Recipe, inverse_root, recipe_of
-from ._recorders import recorders
+from ._recorders import Recorder, recorders
 from ._rules import UpdateRule, optimisers
 from ._run import Run
 from ._train import Checkpoint, Progress, stack_seeds, train
@@ -228,12 +228,15 @@ def sizes(config: ProblemConfig) -> dict[str, int]:
     }
 
 
-def build_problem(config: ProblemConfig) -> BuiltProblem:
-    """Model, initial parameters and data, checked; nothing is compiled yet."""
+def build_problem(config: ProblemConfig, data: DataModel | None = None) -> BuiltProblem:
+    """Model, initial parameters and data, checked; nothing is compiled yet.
+
+    `data` takes the place of the configuration's data model.
+    """
     recipe, init = config.recipe, config.init
     owner = f"{init} of {config.model}"
     options = check_options("init_options", owner, recipe.start_options(init), config.init_options)
-    data = build_data(config)
+    data = build_data(config) if data is None else data
     if not config.seeds:
         raise BadArgument("seeds", config.seeds, "is empty", fix="for example 0:5")
     built = build_model(config, data)
@@ -262,22 +265,29 @@ def _fresh(config: ProblemConfig, data: DataModel, seed: int) -> Any:
     return sample
 
 
-def build(config: TrainConfig) -> Built:
-    """Everything that a configuration stands for, checked; nothing is compiled yet."""
+def build(config: TrainConfig, data: DataModel | None = None) -> Built:
+    """Everything that a configuration stands for, checked; nothing is compiled yet.
+
+    `data` takes the place of the configuration's data model.
+    """
     loss, rule = losses[config.loss], build_rule(config)
     for recorder in config.record:
         recorders[recorder]
-    return Built(**vars(build_problem(config)), rule=rule, loss=loss)
+    return Built(**vars(build_problem(config, data)), rule=rule, loss=loss)
 
 
 def run_config(
     config: TrainConfig,
     *,
     built: Built | None = None,
+    record: Sequence[Recorder] = (),
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
-    """Build, unless that is done, and train; the run's settings hold the whole configuration."""
+    """Build, unless that is done, and train; the run's settings hold the whole configuration.
+
+    `record` are recorders beside those that the configuration names.
+    """
     built = built or build(config)
     run = train(
         built.model,
@@ -289,7 +299,7 @@ def run_config(
         loss=built.loss,
         seeds=config.seeds,
         validation=built.validation,
-        record=config.record,
+        record=(*config.record, *record),
         record_every=config.record_every,
         keep=config.keep,
         dtype=config.dtype,

@@ -57,6 +57,8 @@ CHOICES = (
     ),
 )
 
+FIGURES = (*(f"fig{number}" for number in range(1, 10)), "hessian", "limit", "scaling")
+
 paper = Paper(
     key="wu2023",
     title="On the Convergence of Encoder-only Shallow Transformers",
@@ -93,4 +95,5 @@ paper = Paper(
     errata=f"{_HERE}.errata",
     certificates=_HERE,
     choices=CHOICES,
+    figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
 )

@@ -15,8 +15,8 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     difference,
     draw_interval,
     draw_power_law,
@@ -30,10 +30,10 @@ from ....lab import (
     power_law,
     register,
     separation,
+    tick_at,
 )
 from ..measurements.problem import TEACHERS
 from ..measurements.training import training
-from .axes import tick_at
 from .fig1 import training_config
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def iterate_statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, *(power_law(data[name], "tau") for name in ITERATES)])
 
 
-def steps_verdicts(data: xr.Dataset) -> list[Verdict]:
+def steps_verdicts(data: xr.Dataset) -> list[Finding]:
     """Theorem 1's optimisation term falls like tau^(-1/2); the width's terms are a floor."""
     tau = data["tau"].values
     found = []
@@ -109,7 +109,7 @@ def steps_verdicts(data: xr.Dataset) -> list[Verdict]:
     return found
 
 
-def iterates_verdicts(data: xr.Dataset) -> list[Verdict]:
+def iterates_verdicts(data: xr.Dataset) -> list[Finding]:
     """What (45) and (46) promise, and what they leave open about the last iterate."""
     tau = data["tau"].values
     at_end = {name: by_seed(data, name, "tau")[:, -1] for name in ITERATES}
@@ -226,7 +226,7 @@ def projsgd_statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, *(power_law(data[name], "tau") for name in names)])
 
 
-def projsgd_verdicts(data: xr.Dataset) -> list[Verdict]:
+def projsgd_verdicts(data: xr.Dataset) -> list[Finding]:
     """Proposition 1 gives ProjSGD, in expectation, the bound of ProjGD at the same tau."""
     tau, found = data["tau"].values, []
     by_rule = {rule: data.sel(rule=rule) for rule in RULES}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Trial, Verdict, exponent, over_seeds, power_law, register
+from ....lab import Figure, Finding, Trial, exponent, over_seeds, power_law, register
 from ..measurements.samples import samples
 from ..measurements.training import training
 from ..measurements.widths import approximation, linearisation
@@ -55,7 +55,7 @@ def samples_statistics(data: xr.Dataset) -> xr.Dataset:
     return over_seeds(error).merge(power_law(error, "n"))
 
 
-def samples_verdicts(data: xr.Dataset) -> list[Verdict]:
+def samples_verdicts(data: xr.Dataset) -> list[Finding]:
     """Lemma 5: n enters through ln(2n/delta) alone."""
     n, error = data["n"].values, by_seed(data, "approximation_sup", "n")
     return [
@@ -128,7 +128,7 @@ def tokens_statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*map(over_seeds, shown), *(power_law(values, "T") for values in shown)])
 
 
-def tokens_verdicts(data: xr.Dataset) -> list[Verdict]:
+def tokens_verdicts(data: xr.Dataset) -> list[Finding]:
     """No constant of the theory contains T."""
     T = data["T"].values
     found = [
