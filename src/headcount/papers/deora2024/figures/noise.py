@@ -16,7 +16,7 @@ from ....lab import (
     register,
     threshold,
 )
-from ..measurements.good_start import DELTA, noise
+from ..measurements.starts import DELTA, noise
 from ..measurements.runs import run_config
 from .curves import DM1_DEFAULTS, reference_line, share
 from .fig2 import GAMMA_ATTN

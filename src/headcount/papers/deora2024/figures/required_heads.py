@@ -21,7 +21,7 @@ from ....lab import (
     separation,
     threshold,
 )
-from ..measurements.good_start import FORMS, required
+from ..measurements.starts import FORMS, required
 from ..measurements.runs import run_config
 from .curves import DM1_DEFAULTS, points
 
