@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Trial, Verdict, over_seeds, register
+from ....lab import Figure, Finding, Trial, over_seeds, register
 from ..measurements.text import text_tail
 from .tails import draw_tail, tail_statistics, tail_verdicts
 
@@ -41,7 +41,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return tail_statistics(one, [""]).merge(over_seeds(one["mean_length"]))
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Exponential decay; the assumption as printed."""
     return tail_verdicts(data.isel(text=0), "", "")
 

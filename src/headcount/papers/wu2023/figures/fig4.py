@@ -22,7 +22,7 @@ from ....lab import (
     threshold,
     tick_at,
 )
-from .curves import SCALINGS, by_seed, finish
+from .curves import SCALINGS, by_seed, finish, numbers
 from .images import (
     NOTES,
     OPTIONS,
@@ -75,7 +75,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         claim = f"width {d_m}: training is slower with 1/d_m (mean log ratio of the losses)"
         found.append(threshold(claim, ratio[:, i], above=0.0))
     claim = "the lag of 1/d_m grows with the width"
-    found.append(monotone(claim, widths, ratio, "increasing"))
+    found.append(monotone(claim, numbers(data, "d_m"), ratio, "increasing"))
     found.append(_extremely_slow(data))
     chosen = only_dataset(data)["attention_change"]
     for d_m in widths:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     draw_interval,
     draw_power_law,
     draw_reference_slope,
@@ -22,7 +22,7 @@ from ....lab import (
 )
 from ..hessian import BLOCKS
 from ..measurements.widths import hessian_widths
-from .curves import SCALINGS, by_seed
+from .curves import SCALINGS, by_seed, numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,9 +67,9 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*map(over_seeds, shown), *(power_law(values, "d_m") for values in shown)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """The rate where the proof has it, elsewhere, near the start, and block by block."""
-    d_m, found = data["d_m"].values, []
+    d_m, found = numbers(data, "d_m"), []
     for init in INITS:
         for scaling in SCALINGS:
             one = by_seed(data["hessian_norm"].sel(init=init, scaling=scaling), "d_m")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import (
     Figure,
-    Verdict,
+    Finding,
     draw_interval,
     draw_power_law,
     exponent,
@@ -20,7 +20,7 @@ from ....lab import (
 )
 from ..measurements.widths import LIMIT_ERRORS as ERRORS
 from ..measurements.widths import limit_widths
-from .curves import SCALINGS, by_seed
+from .curves import SCALINGS, by_seed, numbers
 from .hessian import HALF, INITS, draw_schemes, width_trials
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*map(over_seeds, shown), *(power_law(values, "d_m") for values in shown)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Lemma 1 where it is stated, as printed and corrected; and outside its hypotheses."""
-    d_m = data["d_m"].values
+    d_m = numbers(data, "d_m")
     proved = data.sel(init="ntk", scaling="ntk")
     found = [
         exponent(

@@ -12,8 +12,8 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     draw_interval,
     monotone,
     over_seeds,
@@ -22,7 +22,7 @@ from ....lab import (
     tick_at,
 )
 from ..measurements.synthetic import scaled_descent, scaled_settings
-from .curves import SCALINGS, STYLES, by_seed, draw_curve, finish
+from .curves import SCALINGS, STYLES, by_seed, draw_curve, finish, numbers
 from .fig5 import epochs_needed
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     import xarray as xr
 
     loss = data["loss"].transpose(..., "epoch")
-    needed = loss.isel(epoch=0, drop=True).copy(data=epochs_needed(loss.values).astype(float))
+    needed = loss.isel(epoch=0, drop=True).copy(data=epochs_needed(loss.values))
     last = loss.isel(epoch=-1, drop=True)
     last = last.copy(data=np.log(last.values))
     slow, fast = (last.sel(scaling=scaling, drop=True) for scaling in ("ntk", "realistic"))
@@ -62,7 +62,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, over_seeds(gap)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Does d_m^(-1/2) beat 1/d_m, and from which width on?"""
     widths, found, gaps = data["d_m"].values, [], []
     for d_m in widths:
@@ -75,7 +75,7 @@ def verdicts(data: xr.Dataset) -> list[Verdict]:
         claim = f"width {d_m}: d_m^(-1/2) needs fewer epochs for a tenth of the loss"
         found.append(separation(claim, epochs_needed(slow), epochs_needed(fast)))
     claim = "the advantage of d_m^(-1/2) in the final log loss grows with the width"
-    return [*found, monotone(claim, widths, np.stack(gaps, axis=1), "increasing")]
+    return [*found, monotone(claim, numbers(data, "d_m"), np.stack(gaps, axis=1), "increasing")]
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
