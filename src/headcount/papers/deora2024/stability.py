@@ -18,19 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import (
-    LOGISTIC,
-    Array,
-    BadArgument,
-    check_count,
-    check_positive,
-    check_samples,
-    float64,
-)
+from ...core import LOGISTIC, Array, check_count, check_positive, check_samples, float64
 from ...core._tree import add, norm, scale, subtract
-from ...models import HeadGroups, MultiHeadAttention, MultiHeadParams, over_heads
-
-Heads = HeadGroups | MultiHeadAttention
+from ...models import MultiHeadParams, over_heads
+from .start import Heads, check_labels
 
 _WEIGHTS_IN_FLIGHT = 2**18
 """Attention weights (runs x samples x groups x queries x tokens) of one batch of runs: 2 MiB."""
@@ -132,9 +123,7 @@ def leave_one_out(
     n, T, _ = check_samples(x, y)
     check_positive("eta", eta)
     check_count("steps", steps)
-    if not np.all(np.abs(y) == 1):
-        shown = f"array of shape {np.shape(y)}"
-        raise BadArgument("y", shown, "must hold only -1 and +1", fix="use sign labels")
+    check_labels(y)
     with float64():
         theta_0 = MultiHeadParams(*(jnp.asarray(leaf, jnp.float64) for leaf in start))
         fresh = (np.zeros((0, *np.shape(x)[1:])), np.zeros(0)) if test is None else test

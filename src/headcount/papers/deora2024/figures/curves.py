@@ -158,16 +158,19 @@ def shared_legend(axes: Sequence[Any], count: int) -> None:
     )
 
 
-def reference_line(ax: Any, value: float, label: str, *, below: bool = False) -> None:
-    """A grey dotted level with its name written on it."""
+def reference_line(
+    ax: Any, value: float, label: str, *, below: bool = False, right: bool = False
+) -> None:
+    """A grey dotted level with its name beside it, where no curve runs."""
     ax.axhline(value, color="0.45", linestyle=":")
     ax.annotate(
         label,
-        (0.02, value),
+        (0.98 if right else 0.02, value),
         xycoords=("axes fraction", "data"),
         xytext=(0, -2 if below else 2),
         textcoords="offset points",
         va="top" if below else "bottom",
+        ha="right" if right else "left",
         fontsize=6.5,
         color="0.3",
     )

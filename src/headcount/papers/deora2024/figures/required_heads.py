@@ -21,7 +21,7 @@ from ....lab import (
     separation,
     threshold,
 )
-from ..measurements.good_start import FORMS, required
+from ..measurements.starts import FORMS, required
 from ..measurements.runs import run_config
 from .curves import DM1_DEFAULTS, points
 
@@ -120,6 +120,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         draw_interval(right, at_gamma, f"required_{form}", "zeta", label=label, index=index)
     log_log(left, "samples n = steps K", "required heads H")
     log_log(right, "margin gamma of the tangent features", "required heads H")
+    right.set_xticks(at_gamma["zeta"].values, [f"{gamma:.2g}" for gamma in at_gamma["zeta"].values])
+    right.set_xticks([], minor=True)
     left.set_title(f"zeta = {float(data['zeta'].values[0]):g}")
     right.set_title(f"n = {int(data['K'].values[0])}, zeta grows to the right")
     for ax in axes:
