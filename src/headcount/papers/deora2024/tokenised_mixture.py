@@ -12,10 +12,11 @@ import numpy as np
 
 from ...models import MultiHeadAttention
 from ...theory import Sides
+from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, norm
 from . import mixture_constants, naive
 from .declare import claim, false, identity
-from .instances import MODELS, ModelInstance, safe_norm
+from .instances import MODELS, ModelInstance
 from .mixture import MIXTURES, MixtureInstance, NaiveMixture, quiet
 from .model import loss_gradient
 from .naive import Data
