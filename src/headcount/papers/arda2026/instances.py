@@ -20,7 +20,7 @@ from ...core import Array, activation_named, check_positive
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
-from ...theory.families import into_ball, log_uniform
+from ...theory.families import into_ball, log_uniform, safe_norm
 from .constants import label_envelope
 
 LONGEST = 1e4

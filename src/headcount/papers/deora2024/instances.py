@@ -18,7 +18,7 @@ from ...core import Array
 from ...models import READOUTS
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
-from ...theory.families import into_ball, log_uniform
+from ...theory.families import into_ball, log_uniform, safe_norm
 
 MOST_HEADS = 1e12
 """The largest multiplicity that a search visits."""
