@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss
+from ..core import Array, Loss, loss_of
 from ..models import IndRNN, IndRNNParams
 from ._paths import (
     Chunks,
@@ -72,8 +72,9 @@ def _gradient_U(
     return total.T
 
 
-def indrnn_path(model: IndRNN, loss: Loss, chunk: int) -> GradientPath:
+def indrnn_path(model: IndRNN, loss: Loss | str, chunk: int) -> GradientPath:
     """Loss and gradient of f = m^{-1/2} c . h_T [arda2026, App. B]."""
+    loss = loss_of(loss)
     root = math.sqrt(model.m)
 
     def one_chunk(params: IndRNNParams, samples: Samples) -> tuple[Float[Array, ""], IndRNNParams]:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, check_count, total
+from ..core import Array, Loss, check_count, loss_of, total
 from ..models import over_heads
 
 
@@ -76,14 +76,14 @@ def register_path(kind: type, build: PathBuilder, chunk_size: Callable[[Any, int
 
 
 def gradient_path(
-    model: Any, loss: Loss, *, n: int, T: int, chunk: int | None = None
+    model: Any, loss: Loss | str, *, n: int, T: int, chunk: int | None = None
 ) -> GradientPath:
     """The fast path of this model if it has one, else the generic chunked path."""
     if chunk is None:
         chunk = _CHUNK[type(model)](model, T) if type(model) in _CHUNK else default_chunk(T)
     chunk = balanced(n, min(check_count("chunk", chunk), n))
     build = _FAST.get(type(model), generic_path)
-    return build(model, loss, chunk)
+    return build(model, loss_of(loss), chunk)
 
 
 def balanced(n: int, chunk: int) -> int:
@@ -145,11 +145,12 @@ def _joined(parts: Any, data: Chunks) -> Any:
     return jax.tree.map(join, parts)
 
 
-def generic_path(model: Any, loss: Loss, chunk: int) -> GradientPath:
+def generic_path(model: Any, loss: Loss | str, chunk: int) -> GradientPath:
     """Automatic differentiation, chunk by chunk, for any f(params, x).
 
     The gradient is that in one head of each group, where the model has groups of equal heads.
     """
+    loss = loss_of(loss)
     batched = jax.vmap(model, in_axes=(None, 0))
 
     def chunk_loss(params: Any, data: Samples) -> Float[Array, ""]:
@@ -169,8 +170,9 @@ def generic_path(model: Any, loss: Loss, chunk: int) -> GradientPath:
     )
 
 
-def naive_path(model: Any, loss: Loss, chunk: int = 0) -> GradientPath:
+def naive_path(model: Any, loss: Loss | str, chunk: int = 0) -> GradientPath:
     """The slow twin of every path: one vmap over all samples, automatic differentiation."""
+    loss = loss_of(loss)
     batched = jax.vmap(model, in_axes=(None, 0))
 
     def whole(params: Any, data: tuple[Array, Array]) -> Float[Array, ""]:
