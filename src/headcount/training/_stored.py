@@ -20,6 +20,7 @@ from ._rules import gd
 from ._run import Run
 
 _SETS = {"initial": "initial", "final": "params", "average": "average", "best": "best"}
+_NEEDED = ("seed", "recorded_step", "loss_trace", "final_loss", "diverged_at")
 
 
 def read_run(path: str | Path) -> Run:
@@ -29,8 +30,12 @@ def read_run(path: str | Path) -> Run:
     with xr.open_dataset(path, engine="h5netcdf") as file:
         stored = file.load()
     sets = {field: _parameters(model, stored, label) for label, field in _SETS.items()}
-    if sets["initial"] is None:
-        problem = "was written by another version: its initial parameters are missing"
+    missing = [name for name in _NEEDED if name not in stored.variables]
+    for label in ("initial", "final"):
+        missing += [f"{label} parameters"] if sets[_SETS[label]] is None else []
+    missing += ["seconds"] if "seconds" not in stored.attrs else []
+    if missing:
+        problem = f"was written by another version: without {', '.join(missing)}"
         raise BadArgument("run", str(path), problem, fix="train it again")
     recorded = [str(name) for name, v in stored.data_vars.items() if "recorded_step" in v.dims]
     return Run(
