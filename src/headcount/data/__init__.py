@@ -1,7 +1,6 @@
 """Data models of the three papers, each with the assumption it claims and a way to measure it."""
 
 from ._ar import ARWindows as ARWindows
-from ._ar import positional_channels as positional_channels
 from ._base import DataModel as DataModel
 from ._base import Dataset as Dataset
 from ._base import Measurement as Measurement
@@ -13,6 +12,8 @@ from ._dm2 import DM2 as DM2
 from ._dm2 import Planted as Planted
 from ._gaussian import GaussianTokens as GaussianTokens
 from ._gaussian import clip_to_ball as clip_to_ball
+from ._positional import PositionalTokens as PositionalTokens
+from ._positional import positional_channels as positional_channels
 from ._real import Images as Images
 from ._real import mnist as mnist
 from ._real import patches as patches

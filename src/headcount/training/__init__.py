@@ -23,6 +23,7 @@ from ._path_deora2024 import deora2024_chunk as deora2024_chunk
 from ._path_deora2024 import deora2024_path as deora2024_path
 from ._path_indrnn import indrnn_chunk as indrnn_chunk
 from ._path_indrnn import indrnn_path as indrnn_path
+from ._path_positional import positional_path as positional_path
 from ._path_wu2023 import wu2023_chunk as wu2023_chunk
 from ._path_wu2023 import wu2023_path as wu2023_path
 from ._paths import GradientPath as GradientPath
