@@ -26,6 +26,7 @@ from ._path_indrnn import indrnn_path as indrnn_path
 from ._path_positional import positional_path as positional_path
 from ._path_wu2023 import wu2023_chunk as wu2023_chunk
 from ._path_wu2023 import wu2023_path as wu2023_path
+from ._paths import BlockJacobian as BlockJacobian
 from ._paths import GradientPath as GradientPath
 from ._paths import fold_chunks as fold_chunks
 from ._paths import generic_path as generic_path
@@ -54,6 +55,9 @@ from ._rules import projgd as projgd
 from ._rules import projsgd as projsgd
 from ._rules import sgd as sgd
 from ._run import Run as Run
+from ._tracers import Pass as Pass
+from ._tracers import Tracer as Tracer
+from ._tracers import tracers as tracers
 from ._train import Checkpoint as Checkpoint
 from ._train import stack_seeds as stack_seeds
 from ._train import train as train

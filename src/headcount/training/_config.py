@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -20,12 +20,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ..core import BadArgument, Choice, Loss, activation_named, losses, papers
 from ..core._tree import blocks
-from ..data import DataModel, data_models
+from ..data import DataModel, PositionalTokens, data_models
 from ._projections import Projection
 from ._recipes import Recipe, inverse_root, recipe_of
 from ._recorders import recorders
 from ._rules import UpdateRule, optimisers
 from ._run import Run
+from ._tracers import Tracer
 from ._train import Checkpoint, Progress, stack_seeds, train
 
 _PROJECTED = ("projgd", "projsgd")
@@ -145,6 +146,11 @@ class BuiltProblem:
     x: Any
     y: Any
     validation: tuple[Any, Any] | None
+
+    @property
+    def tokens(self) -> PositionalTokens | None:
+        """The form of the tokens, where the data model knows one."""
+        return getattr(self.data, "tokens", None)
 
 
 @dataclass(frozen=True)
@@ -274,10 +280,14 @@ def run_config(
     config: TrainConfig,
     *,
     built: Built | None = None,
+    trace: str | Tracer | Sequence[str | Tracer] = (),
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
-    """Build, unless that is done, and train; the run's settings hold the whole configuration."""
+    """Build, unless that is done, and train; the run's settings hold the whole configuration.
+
+    `trace` is no part of it: tracing changes nothing that a configuration describes.
+    """
     built = built or build(config)
     run = train(
         built.model,
@@ -291,9 +301,11 @@ def run_config(
         validation=built.validation,
         record=config.record,
         record_every=config.record_every,
+        trace=trace,
         keep=config.keep,
         dtype=config.dtype,
         chunk=config.chunk,
+        tokens=built.tokens,
         progress=progress,
         checkpoint=checkpoint,
     )

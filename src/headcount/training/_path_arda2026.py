@@ -81,7 +81,7 @@ def arda2026_path(model: PooledAttention, loss: Loss, chunk: int) -> GradientPat
             return sum_over_chunks(one_chunk, data.chunks)
 
         value, (gc, gU, gW) = jax.lax.cond(
-            logits_are_small(params, data), lambda: over_chunks(False), lambda: over_chunks(True)
+            _logits_are_small(params, data), lambda: over_chunks(False), lambda: over_chunks(True)
         )
         return value, PooledAttentionParams(gc, gU.T, jnp.transpose(gW, (2, 1, 0)))
 
@@ -103,7 +103,7 @@ def heads_last(params: PooledAttentionParams) -> tuple[Array, Array, Array]:
     return params.c, params.U.T, jnp.transpose(params.W, (2, 1, 0))
 
 
-def logits_are_small(params: PooledAttentionParams, data: PooledData) -> Array:
+def _logits_are_small(params: PooledAttentionParams, data: PooledData) -> Array:
     """Whether no logit can exceed the range in which exp needs no shift by the maximum."""
     largest = jnp.sqrt(jnp.max(jnp.sum(params.W**2, axis=(1, 2))))
     return largest * data.logit_factor < _LARGEST_UNSHIFTED_LOGIT

@@ -47,10 +47,10 @@ def _forward(
     With a table, x holds (xi_t, s_t) in place of tokens.
     """
 
+    U_0 = params.U[:, 0]  # out here, so that the loop does not gather a column at every step
+
     def drive(x_t: Float[Array, "b f"], row: Float[Array, "m"] | None) -> Lanes:
-        if row is None:
-            return x_t @ params.U.T
-        return x_t[:, :1] * params.U[:, 0] + x_t[:, 1:] * row
+        return x_t @ params.U.T if row is None else x_t[:, :1] * U_0 + x_t[:, 1:] * row
 
     def step(
         carry: tuple[Lanes, Lanes], at_t: tuple[Array, Array | None]
@@ -111,15 +111,19 @@ def indrnn_path(
     table, finish_U = _positional(tokens)
 
     def prepare(x: Float[Array, "n T d"], y: Float[Array, "n"]) -> Chunks:
-        features = x if tokens is None else jnp.stack(tokens.split(x), axis=-1)
-        return into_chunks(features, y, loss, chunk)
+        return into_chunks(x if tokens is None else tokens.split(x), y, loss, chunk)
+
+    def by_time(samples: Samples) -> Float[Array, "T b f"]:
+        if tokens is None:
+            return jnp.swapaxes(samples.x, 0, 1)
+        return jnp.stack([part.T for part in samples.x], axis=-1)
 
     def one_chunk(
         params: IndRNNParams, shared: Array | None, samples: Samples
     ) -> tuple[Float[Array, ""], IndRNNParams, Lanes]:
         """Loss, gradient (of the drive's weights in place of U), and D_T."""
         y, weight = samples.y, samples.weight
-        x = jnp.swapaxes(samples.x, 0, 1)
+        x = by_time(samples)
         h, D, slopes = _forward(model, params, x, shared)
         f = h @ params.c / root
         r = weight * loss.slope(f, y) / root
@@ -154,7 +158,7 @@ def indrnn_path(
         shared = table(params)
 
         def final_output(samples: Samples) -> Float[Array, "b"]:
-            h, _, _ = _forward(model, params, jnp.swapaxes(samples.x, 0, 1), shared)
+            h, _, _ = _forward(model, params, by_time(samples), shared)
             return h @ params.c / root
 
         return map_over_chunks(final_output, data)
@@ -170,7 +174,8 @@ def _positional(
         return lambda params: None, jnp.transpose
 
     def table(params: IndRNNParams) -> Float[Array, "T m"]:
-        return tokens.channels.astype(params.U.dtype) @ params.U[:, 1:].T
+        E = tokens.channels.astype(params.U.dtype) @ params.U[:, 1:].T
+        return jax.lax.optimization_barrier(E)
 
     def finish(found: Float[Array, "T 2 m"]) -> Float[Array, "m d"]:
         fixed = found[:, 1].T @ tokens.channels.astype(found.dtype)

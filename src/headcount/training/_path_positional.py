@@ -1,18 +1,19 @@
-"""The fused gradient of arda2026 on positional tokens (xi_t, s_t p_t): tables in place of tokens.
+"""The fused gradient of arda2026 on positional tokens (xi_t, s_t p_t): a table in place of tokens.
 
-The query is q = (a, b p) with p the same for all samples. Then with tables over (T, m)
+The query is q = (a, b p) with p the same for all samples. For each sample and head
 
-    z_t = xi_t (a W_00 + b W_0. p) + s_t (a p_t . W_.0 + b p_t . W p),
-    v_t = (X_t - X_1) . U = (xi_t - xi_1) U_0 + s_t (p_t - p_1) . U + (s_t - s_1) p_1 . U,
+    z = X (a W_a + b W_b),  W_a = W_.0,  W_b = W_.1: p,
+    v_t = (X_t - X_1) . U = xi_t U_0 + s_t E_t - (xi_1 U_0 + s_1 E_1),  E_t = p_t . U_1:,
 
-for each sample and head: a few products in place of d. The rest is `_path_arda2026`, with
+a few products in place of d. The rest is `_path_arda2026`, with
 
-    grad_U f = sum_t k e_t X_t,  left = sum_t k e_t (v_t - a) X_t,  k = c sigma'(s) / (sqrt(m) sum e),
-    grad_W f = left q^T,
+    grad_U f = sum_t k e_t X_t,  grad_W f = left q^T,  left = sum_t k e_t (v_t - a) X_t,
+    k = c sigma'(s) / (sqrt(m) sum e),
 
-where the sums over samples come before those over positions wherever that is possible. As there,
-v_t is zero exactly where tokens agree. The barriers keep XLA from computing exp again in every
-reduction that reads it, and from reductions that do not vectorise: they are 3/4 of the speed.
+where sums over samples come before those over positions wherever that is possible. Positions
+differ, so tokens agree only where there is a single one; the gradient of W is then zero exactly.
+What is `_written` is kept out of XLA's reductions, which would compute it again and do not
+vectorise when they do: that is most of the speed, together with sums written as products.
 """
 
 from __future__ import annotations
@@ -27,14 +28,10 @@ from jaxtyping import Float
 from ..core import Array, FixedQuery, LastToken, Loss
 from ..data import PositionalTokens
 from ..models import PooledAttention, PooledAttentionParams
-from ._path_arda2026 import (
-    PooledData,
-    arda2026_chunk,
-    arda2026_path,
-    logits_are_small,
-)
+from ._path_arda2026 import arda2026_chunk, arda2026_path
 from ._paths import (
     BlockJacobian,
+    Chunks,
     GradientPath,
     Samples,
     fold_chunks,
@@ -51,16 +48,11 @@ class _Tables(NamedTuple):
 
     c: Float[Array, "m"]
     U_0: Float[Array, "m"]
-    U_first: Float[Array, "m"]
-    """p_1 . U."""
-    U_later: Float[Array, "T m"]
-    """(p_t - p_1) . U."""
-    W_00: Float[Array, "m"]
-    W_0p: Float[Array, "m"]
-    W_t0: Float[Array, "T m"]
-    """p_t . W_.0."""
-    W_tp: Float[Array, "T m"]
-    """p_t . W p."""
+    U_t: Float[Array, "T m"]
+    """p_t . U_{1:}."""
+    W_a: Float[Array, "d m"]
+    W_b: Float[Array, "d m"]
+    """W q = a W_a + b W_b."""
 
 
 class _Tokens(NamedTuple):
@@ -68,6 +60,7 @@ class _Tokens(NamedTuple):
 
     xi: Float[Array, "b T"]
     s: Float[Array, "b T"]
+    x: Float[Array, "b T d"]
     a: Float[Array, "b"]
     b: Float[Array, "b"]
 
@@ -101,61 +94,52 @@ def positional_path(
     if not isinstance(model.query, (LastToken, FixedQuery)):
         return arda2026_path(model, loss, chunk)
 
-    def prepare(x: Float[Array, "n T d"], y: Float[Array, "n"]) -> PooledData:
-        xi, s = tokens.split(x)
-        own = _tokens(model, jnp.stack([xi, s], axis=-1))
-        p = _query_channels(model, tokens, x.dtype)
-        longest = jnp.max(xi**2 + tokens.pairs * s**2, axis=1)
-        factor = jnp.sqrt(jnp.max(longest * (own.a**2 + own.b**2 * jnp.sum(p**2))))
-        return PooledData(into_chunks(jnp.stack([xi, s], axis=-1), y, loss, chunk), factor)
-
     def with_jacobian(
-        params: PooledAttentionParams, data: PooledData
+        params: PooledAttentionParams, data: Chunks
     ) -> tuple[Float[Array, ""], PooledAttentionParams, BlockJacobian]:
         shared = _tables(model, tokens, params)
-
-        def over_chunks(shifted: bool) -> tuple[_Sums, Float[Array, "n"]]:
-            def one_chunk(samples: Samples) -> tuple[_Sums, Float[Array, "b"]]:
-                return _chunk_sums(model, loss, tokens, shared, samples, shifted)
-
-            return fold_chunks(one_chunk, data.chunks)
-
-        sums, lengths = jax.lax.cond(
-            logits_are_small(params, data), lambda: over_chunks(False), lambda: over_chunks(True)
-        )
+        sums, lengths = fold_chunks(lambda c: _chunk_sums(model, loss, tokens, shared, c), data)
         jacobian = BlockJacobian("W", _gradient_W(model, tokens, sums.left[:2]), lengths)
         return sums.loss, _gradient(model, tokens, sums), jacobian
 
-    def loss_and_gradient(
-        params: PooledAttentionParams, data: PooledData
-    ) -> tuple[Float[Array, ""], PooledAttentionParams]:
-        return with_jacobian(params, data)[:2]
-
-    def outputs(params: PooledAttentionParams, data: PooledData) -> Float[Array, "n"]:
+    def outputs(params: PooledAttentionParams, data: Chunks) -> Float[Array, "n"]:
         shared = _tables(model, tokens, params)
 
         def one_chunk(samples: Samples) -> Float[Array, "b"]:
-            s = _attend(shared, _tokens(model, samples.x), shifted=True).s
+            s = _attend(shared, _tokens(model, tokens, samples.x)).s
             return model.activation(s) @ shared.c / math.sqrt(model.m)
 
-        return map_over_chunks(one_chunk, data.chunks)
+        return map_over_chunks(one_chunk, data)
 
-    return GradientPath(prepare, loss_and_gradient, outputs, with_jacobian)
+    return GradientPath(
+        prepare=lambda x, y: into_chunks(tokens.split(x), y, loss, chunk),
+        loss_and_gradient=lambda params, data: with_jacobian(params, data)[:2],
+        outputs=outputs,
+        with_jacobian=with_jacobian,
+    )
 
 
-def _tokens(model: PooledAttention, x: Float[Array, "b T 2"]) -> _Tokens:
-    xi, s = x[..., 0], x[..., 1]
+def _tokens(
+    model: PooledAttention,
+    tokens: PositionalTokens,
+    parts: tuple[Float[Array, "b T"], Float[Array, "b T"]],
+) -> _Tokens:
+    xi, s = parts
+    P = tokens.channels.astype(xi.dtype)
+    x = _written(jnp.concatenate([xi[:, :, None], s[:, :, None] * P], axis=2))
     if isinstance(model.query, FixedQuery):
-        return _Tokens(xi, s, jnp.full_like(xi[:, 0], model.query.vector[0]), jnp.ones_like(s[:, 0]))
-    return _Tokens(xi, s, xi[:, -1], s[:, -1])
+        free = jnp.asarray(model.query.vector[0], xi.dtype)
+        return _Tokens(xi, s, x, jnp.full_like(xi[:, 0], free), jnp.ones_like(s[:, 0]))
+    return _Tokens(xi, s, x, xi[:, -1], s[:, -1])
 
 
 def _query_channels(
     model: PooledAttention, tokens: PositionalTokens, dtype: jnp.dtype
 ) -> Float[Array, "channels"]:
     """p of the query q = (a, b p)."""
-    fixed = isinstance(model.query, FixedQuery)
-    return jnp.asarray(model.query.vector[1:] if fixed else tokens.channels[-1], dtype)
+    query = model.query
+    p = query.vector[1:] if isinstance(query, FixedQuery) else tokens.channels[-1]
+    return jnp.asarray(p, dtype)
 
 
 def _tables(
@@ -165,32 +149,25 @@ def _tables(
     P = tokens.channels.astype(U.dtype)
     p = _query_channels(model, tokens, U.dtype)
     tables = _Tables(
-        c=c,
-        U_0=U[:, 0],
-        U_first=U[:, 1:] @ P[0],
-        U_later=(P - P[0]) @ U[:, 1:].T,
-        W_00=W[:, 0, 0],
-        W_0p=W[:, 0, 1:] @ p,
-        W_t0=P @ W[:, 1:, 0].T,
-        W_tp=P @ (W[:, 1:, 1:] @ p).T,
+        c=c, U_0=U[:, 0], U_t=P @ U[:, 1:].T, W_a=W[:, :, 0].T, W_b=(W[:, :, 1:] @ p).T
     )
     return _written(tables)
 
 
-def _attend(shared: _Tables, own: _Tokens, *, shifted: bool) -> _Attended:
-    xi, s, a, b = (part[:, :, None] for part in (own.xi, own.s, own.a[:, None], own.b[:, None]))
-    free = _written(own.a[:, None] * shared.W_00 + own.b[:, None] * shared.W_0p)
-    z = xi * free[:, None, :] + s * (a * shared.W_t0 + b * shared.W_tp)
-    if shifted:
-        z = _written(z)
-        z = z - jnp.max(z, axis=1, keepdims=True)
-    e = _written(jnp.exp(z))
-    v = (xi - xi[:, :1]) * shared.U_0 + s * shared.U_later + (s - s[:, :1]) * shared.U_first
+def _attend(shared: _Tables, own: _Tokens) -> _Attended:
+    xi, s = own.xi[:, :, None], own.s[:, :, None]
+    Wq = _written(own.a[:, None, None] * shared.W_a + own.b[:, None, None] * shared.W_b)
+    z = jnp.einsum("btd,bdm->btm", own.x, Wq)
+    e = _written(jnp.exp(z - jnp.max(z, axis=1, keepdims=True)))
+    first = _written(own.xi[:, :1] * shared.U_0 + own.s[:, :1] * shared.U_t[0])
+    v = xi * shared.U_0 + s * shared.U_t - first[:, None]
+    if own.xi.shape[1] == 1:
+        v = jnp.zeros_like(e)
     ones = jnp.ones_like(own.xi)
     total = jnp.einsum("bt,btm->bm", ones, e)
     mean = jnp.einsum("bt,btm->bm", ones, _written(e * v)) / total
-    first = own.xi[:, :1] * shared.U_0 + own.s[:, :1] * shared.U_first
-    return _Attended(e, *_written((total, v, mean, first + mean)))
+    total, mean, inner = _written((total, mean, first + mean))
+    return _Attended(e, total, v, mean, inner)
 
 
 def _chunk_sums(
@@ -199,21 +176,19 @@ def _chunk_sums(
     tokens: PositionalTokens,
     shared: _Tables,
     samples: Samples,
-    shifted: bool,
 ) -> tuple[_Sums, Float[Array, "b"]]:
     """The sums of one chunk, and ||grad_W f(x_j)|| = ||left|| |q| of its samples."""
-    own, y, weight = _tokens(model, samples.x), samples.y, samples.weight
-    e, total, v, mean, s = _attend(shared, own, shifted=shifted)
+    own, y, weight = _tokens(model, tokens, samples.x), samples.y, samples.weight
+    e, total, v, mean, s = _attend(shared, own)
     root = math.sqrt(model.m)
     h = model.activation(s)
     f = h @ shared.c / root
     r = weight * loss.slope(f, y)
     k = shared.c * model.activation.derivative(s) / (root * total)
     h, r, k = _written((h, r, k))
-    P = tokens.channels.astype(e.dtype)
-    features = _written(jnp.concatenate([own.xi[:, None], own.s[:, None] * P.T], axis=1))
     spread = _written(e * (v - mean[:, None]) * k[:, None])
-    left = _written(jnp.einsum("bdt,btm->bdm", features, spread)).reshape(len(y), -1)
+    xt = _written(jnp.swapaxes(own.x, 1, 2))
+    left = _written(jnp.einsum("bdt,btm->bdm", xt, spread)).reshape(len(y), -1)
     fresh = (weight > 0).astype(e.dtype)
     weights = _written(jnp.stack([fresh * own.a, fresh * own.b, r * own.a, r * own.b]))
     p = _query_channels(model, tokens, e.dtype)

@@ -23,7 +23,8 @@ from ..models import over_heads
 class Samples(NamedTuple):
     """The samples of one chunk; repeated ones carry weight 0, the others the loss's weight(n)."""
 
-    x: Float[Array, "b T d"]
+    x: Any
+    """(b, T, d), or what a path keeps in place of tokens: arrays with the samples first."""
     y: Float[Array, "b"]
     weight: Float[Array, "b"]
 
@@ -33,7 +34,8 @@ class Samples(NamedTuple):
 class Chunks:
     """A data set and the size of its chunks. No copy: chunks are sliced where they are used."""
 
-    x: Float[Array, "n T d"]
+    x: Any
+    """(n, T, d), or what a path keeps in place of tokens: arrays with the samples first."""
     y: Float[Array, "n"]
     size: int = field(metadata={"static": True})
     sample_weight: float = field(metadata={"static": True})
@@ -41,16 +43,17 @@ class Chunks:
     @property
     def count(self) -> int:
         """How many chunks there are."""
-        return -(-self.x.shape[0] // self.size)
+        return -(-self.y.shape[0] // self.size)
 
     def __getitem__(self, i: Any) -> Samples:
         """Chunk i. The last one is moved back to fit, its repeated samples weigh nothing."""
         wanted = i * self.size
-        start = jnp.minimum(wanted, self.x.shape[0] - self.size)
-        x = jax.lax.dynamic_slice_in_dim(self.x, start, self.size)
-        y = jax.lax.dynamic_slice_in_dim(self.y, start, self.size)
+        start = jnp.minimum(wanted, self.y.shape[0] - self.size)
+        x, y = jax.tree.map(
+            lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, self.size), (self.x, self.y)
+        )
         fresh = start + jnp.arange(self.size) >= wanted
-        return Samples(x, y, jnp.where(fresh, jnp.asarray(self.sample_weight, x.dtype), 0))
+        return Samples(x, y, jnp.where(fresh, jnp.asarray(self.sample_weight, y.dtype), 0))
 
 
 class BlockJacobian(NamedTuple):
@@ -118,9 +121,9 @@ def default_chunk(T: int) -> int:
     return max(1, 4096 // T)
 
 
-def into_chunks(x: Float[Array, "n T d"], y: Float[Array, "n"], loss: Loss, chunk: int) -> Chunks:
+def into_chunks(x: Any, y: Float[Array, "n"], loss: Loss, chunk: int) -> Chunks:
     """The data as chunks of `chunk` samples."""
-    n = x.shape[0]
+    n = y.shape[0]
     return Chunks(x, y, min(chunk, n), loss.weight(n))
 
 
@@ -158,7 +161,7 @@ def map_over_chunks(one_chunk: Callable[[Samples], Any], data: Chunks) -> Any:
 
 def _joined(parts: Any, data: Chunks) -> Any:
     """Chunks one after the other; the last one repeats samples of the one before, left out here."""
-    n, size = data.x.shape[0], data.size
+    n, size = data.y.shape[0], data.size
 
     def join(leaf: Array) -> Array:
         body = leaf[:-1].reshape(-1, *leaf.shape[2:])
