@@ -85,7 +85,7 @@ class ARWindows:
         return 1 + 2 * self.pairs
 
     @property
-    def tokens(self) -> PositionalTokens | None:
+    def token_form(self) -> PositionalTokens | None:
         """The form of its tokens, from which a gradient path can save work."""
         return PositionalTokens(self.T, self.pairs) if self.pairs else None
 

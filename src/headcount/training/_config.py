@@ -148,9 +148,9 @@ class BuiltProblem:
     validation: tuple[Any, Any] | None
 
     @property
-    def tokens(self) -> PositionalTokens | None:
+    def token_form(self) -> PositionalTokens | None:
         """The form of the tokens, where the data model knows one."""
-        return getattr(self.data, "tokens", None)
+        return getattr(self.data, "token_form", None)
 
 
 @dataclass(frozen=True)
@@ -305,7 +305,7 @@ def run_config(
         keep=config.keep,
         dtype=config.dtype,
         chunk=config.chunk,
-        tokens=built.tokens,
+        tokens=built.token_form,
         progress=progress,
         checkpoint=checkpoint,
     )
