@@ -134,7 +134,8 @@ class _Trainer:
     def run(self) -> Run:
         """Advance from record point to record point."""
         began = time.perf_counter()
-        steps, every = self.setup.steps, self.setup.every
+        steps = self.setup.steps
+        every = self.setup.every if self.setup.recorders else steps
         state, done, traces, records = self._restore_or_start()
         points = sorted({*range(0, steps, every), steps})
         call = 1
