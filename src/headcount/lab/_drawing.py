@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._statistics import SlopeFit
+from ._statistics import SlopeFit, fitted_slope
 
 if TYPE_CHECKING:
     import xarray as xr
