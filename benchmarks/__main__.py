@@ -20,8 +20,8 @@ from rich.table import Table
 import benchmarks
 from benchmarks._timing import SINGLE_THREADED
 
-ON_REQUEST = ("power",)
-"""Benchmarks that take hours: run when named."""
+ON_REQUEST = ("power", "wu2023_widths")
+"""Benchmarks that take long, up to hours: run when named."""
 
 
 def names() -> list[str]:

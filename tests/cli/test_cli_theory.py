@@ -40,7 +40,7 @@ def test_count_lists_every_theorem(capsys):
 
 def test_count_searches_real_runs(tmp_path, capsys):
     plot = tmp_path / "count.png"
-    flags = ["--loss", "0.02", "--n", "20", "--d", "2", "--T", "3", "--steps", "30"]
+    flags = ["--loss", "0.002", "--n", "20", "--d", "2", "--T", "3", "--steps", "30"]
     flags += ["--pool", "32", "--seeds", "0:2", "--most-width", "8", "--plot", str(plot)]
     assert run(["count", *flags]) == 0
     assert "training" in capsys.readouterr().out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import tempfile
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,7 +14,19 @@ import pytest
 from headcount.core import BadArgument
 from headcount.data import DataModel, Measurement, as_dataset, assumption_holds, data_models
 
-SMALL = {"transport-teacher": {"T": 3, "d": 2, "anchors": 2, "pool": 8}}
+
+def _wave() -> str:
+    """A CSV file with a wave that never repeats a value."""
+    values = np.sin(np.arange(150.0)) + 0.01 * np.arange(150)
+    file = Path(tempfile.mkdtemp()) / "wave.csv"
+    file.write_text("\n".join(["wave", *map(repr, values.tolist())]))
+    return str(file)
+
+
+SMALL = {
+    "transport-teacher": {"T": 3, "d": 2, "anchors": 2, "pool": 8},
+    "series": {"path": _wave(), "T": 3},
+}
 BREAKS_ITS_ASSUMPTION = {"dm1"}
 """By design and by default: Gaussian noise, as in the paper's experiments, has no sure bound."""
 
@@ -62,6 +76,8 @@ def own_tokens(model, part):
     """The tokens that must not be shared, without what is fixed for all samples."""
     if model.name == "dm1":  # Relevant tokens carry no noise.
         return set(map(bytes, part.x[~model.relevant_mask(part)]))
+    if model.name == "digit-pair":  # Patches of two images may agree, whole images do not.
+        return set(map(bytes, part.x))
     varying = 1 if model.name == "ar" else model.d  # Positional channels are fixed.
     return set(map(bytes, part.x.reshape(-1, model.d)[:, :varying].copy()))
 

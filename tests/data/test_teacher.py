@@ -183,6 +183,7 @@ def test_bad_fields_are_named(changes, argument):
     assert caught.value.argument == argument
 
 
+@pytest.mark.usefixtures("wrong_shapes")
 def test_bad_calls_are_named():
     teacher = VARIANTS["released"]
     with pytest.raises(BadArgument, match=r"x = None: cannot give 5 anchors"):

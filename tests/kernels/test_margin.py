@@ -57,9 +57,10 @@ def test_two_points_have_a_closed_form_and_scaling_is_linear() -> None:
     line = a + b  # y = (1, -1): the signed points are a and -b
     t = np.clip((a @ line) / (line @ line), 0, 1)
     shortest = np.linalg.norm(a - t * line)
-    np.testing.assert_allclose(kernel_margin(K, [1, -1]).gamma, math.sqrt(2) * shortest, rtol=1e-12)
-    np.testing.assert_allclose(kernel_margin(9 * K, [1, -1], norm=1.0).gamma, 3 * shortest)
-    np.testing.assert_allclose(kernel_margin([[4.0]], [-1]).gamma, 2 * math.sqrt(2), rtol=1e-14)
+    y, one = np.array([1, -1]), np.array([[4.0]])
+    np.testing.assert_allclose(kernel_margin(K, y).gamma, math.sqrt(2) * shortest, rtol=1e-12)
+    np.testing.assert_allclose(kernel_margin(9 * K, y, norm=1.0).gamma, 3 * shortest)
+    np.testing.assert_allclose(kernel_margin(one, y[1:]).gamma, 2 * math.sqrt(2), rtol=1e-14)
 
 
 @pytest.mark.parametrize("case", ["duplicate", "surrounded", "zero"])
@@ -143,6 +144,7 @@ def test_planted_direction_of_deora2024_has_its_exact_margin() -> None:
     np.testing.assert_allclose(np.min(achieved), best.gamma, rtol=1e-9)
 
 
+@pytest.mark.usefixtures("wrong_shapes")
 def test_margin_along_a_run() -> None:
     """What the recorder stored gives the margin at every recorded step."""
     from headcount.training import LOGISTIC, gd, train
@@ -153,12 +155,12 @@ def test_margin_along_a_run() -> None:
     start = MultiHeadParams(normal(stream(1, "U"), (2, 3, 4)), normal(stream(1, "W"), (2, 4, 4)))
     settings = {"rule": gd(1.0), "steps": 4, "loss": LOGISTIC, "record_every": 4}
     run = train(model, start, x, y, record=[tangent_kernel], dtype="float64", **settings)
-    path = margin_path(run.records["tangent_kernel"][0], y)
+    path = margin_path(run.records["tangent_kernel"], y)
     expected = [ntk_margin(model, p, x, y).gamma for p in (start, run.parameters())]
     assert abs(expected[0] - expected[1]) > 1e-3 * expected[0] > 0
     np.testing.assert_allclose([margin.gamma for margin in path], expected, rtol=1e-9)
     with pytest.raises(BadArgument, match="kernels"):
-        margin_path(run.records["tangent_kernel"][0], y[:5])
+        margin_path(run.records["tangent_kernel"], y[:5])
 
 
 def test_a_float32_kernel_has_a_wider_bracket() -> None:

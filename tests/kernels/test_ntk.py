@@ -222,6 +222,7 @@ def test_one_sample_and_equal_samples_are_fine():
         ({"tile": 0}, "tile"),
     ],
 )
+@pytest.mark.usefixtures("wrong_shapes")
 def test_bad_input_is_named(change, message):
     model = STRUCTURED["arda2026"]
     call = {"params": random_params(model), "x1": samples(3), **change}

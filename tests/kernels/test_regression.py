@@ -45,8 +45,10 @@ def test_duplicates_give_the_least_squares_answer() -> None:
 
 
 def test_one_sample_zero_kernel_and_several_outputs() -> None:
-    np.testing.assert_allclose(kernel_regression(np.array([[4.0]]), [2.0]).coefficients, [0.5])
-    dead = kernel_regression(np.zeros((2, 2)), [1.0, 2.0])
+    np.testing.assert_allclose(
+        kernel_regression(np.array([[4.0]]), np.array([2.0])).coefficients, [0.5]
+    )
+    dead = kernel_regression(np.zeros((2, 2)), np.array([1.0, 2.0]))
     np.testing.assert_array_equal(dead.coefficients, 0)
     assert dead.rank == 0
     K = FEATURES @ FEATURES.T
@@ -54,6 +56,7 @@ def test_one_sample_zero_kernel_and_several_outputs() -> None:
     np.testing.assert_allclose(both.coefficients[:, 1], -2 * both.coefficients[:, 0], rtol=1e-12)
 
 
+@pytest.mark.usefixtures("wrong_shapes")
 def test_bad_arguments() -> None:
     with pytest.raises(BadArgument, match="not square"):
         kernel_regression(np.ones((2, 3)), [1.0, 2.0])

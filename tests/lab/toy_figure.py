@@ -74,7 +74,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return lab.over_seeds(data["error"]).merge(lab.power_law(data["error"], "m"))
 
 
-def verdicts(data: xr.Dataset) -> list[lab.Verdict]:
+def verdicts(data: xr.Dataset) -> list[lab.Finding]:
     """The slope claim, and one that is false."""
     error = data["error"].transpose("seed", "m").values
     return [

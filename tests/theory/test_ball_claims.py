@@ -19,6 +19,8 @@ from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import balls
 
 BITS = 200
+BY_QUADRATURE = ("arda2026/lemma-4-limit", "arda2026/lemma-6b", "arda2026/remark-8")
+"""Integrals: their enclosures leave room for the error of the rule."""
 
 
 def instances(claim: Claim) -> list[Any]:
@@ -72,6 +74,6 @@ def test_both_evaluations_run_on_balls_and_agree(name: str) -> None:
             else:
                 assert together(lhs, slow_lhs)
                 assert together(rhs, slow_rhs)
-            assert all(
-                ball.rad() < 1e-18 * (1 + abs(ball)) for ball in entries(slow_sides[variant])
-            )
+            narrow = 1e-8 if name in BY_QUADRATURE else 1e-18
+            balls_found = entries(slow_sides[variant])
+            assert all(ball.rad() < narrow * (1 + abs(ball)) for ball in balls_found)

@@ -20,7 +20,7 @@ from headcount.models import PooledAttention, PooledAttentionParams
 from headcount.theory import _ball_elementwise
 from headcount.theory._ball_jaxpr import RULES, BallProgram, Unsupported, enclose
 from headcount.theory._balls import FALSE, TRUE, UNKNOWN, Undecided, at_precision
-from headcount.theory._duals import Dual, duals
+from headcount.theory.duals import Dual, duals
 from headcount.theory.slow import activation, dot, softmax, times
 
 BITS = 200

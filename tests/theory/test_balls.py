@@ -43,7 +43,7 @@ from headcount.theory._balls import (
     separate,
     whole,
 )
-from headcount.theory._duals import Dual, duals
+from headcount.theory.duals import Dual, duals
 from headcount.theory.slow import FLOATS, activation, balls, dot, norm, softmax
 
 BITS = 200

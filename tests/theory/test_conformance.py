@@ -42,15 +42,31 @@ FALSE = [
 
 
 @functools.cache
-def searched(name: str) -> Falsification:
-    """One search per claim: 1,000 random admissible instances, ascents, constructions."""
+def shortened(name: str) -> Claim:
+    """The claim with one family, as one object: what is compiled for it is used again."""
     claim = claims[name]
-    return falsify(replace(claim, families=claim.families[:1], experiment=None), budget=BUDGET)
+    return replace(claim, families=claim.families[:1], experiment=None)
+
+
+@functools.cache
+def searched(name: str, variant: str | None = None) -> Falsification:
+    """One search per claim: 1,000 random admissible instances, ascents, constructions."""
+    return falsify(shortened(name), variant, budget=BUDGET)
+
+
+def tameness(instance: object) -> float:
+    """How far the sizes of the arrays are from one, in powers of e."""
+    sizes = [float(np.sqrt(np.mean(leaf**2))) for leaf in jax.tree.leaves(instance)]
+    return max(abs(np.log(max(size, 1e-300))) for size in sizes)
 
 
 def instance_of(claim: Claim) -> object:
+    """The tamest of 32 draws: agreement to many digits is asked where float64 can give it."""
     if claim.families:
-        return claim.families[0].sample(stream(1, "conformance", claim.id))
+        draws = [
+            claim.families[0].sample(stream(seed, "conformance", claim.id)) for seed in range(32)
+        ]
+        return min(draws, key=tameness)
     assert claim.experiment is not None
     rng = generator(stream(1, "conformance", claim.id))
     batch = claim.experiment.draw(claim.experiment.cases[0], rng, 1)
@@ -62,6 +78,13 @@ def test_the_default_variant_survives_random_instances_and_ascent(name: str) -> 
     found = searched(name)
     assert found.instances >= BUDGET.random
     assert not found.violated, found.message
+
+
+@pytest.mark.parametrize("name", [n for n in SEARCHED if "sharp" in claims[n].variants])
+def test_a_sharp_form_never_looks_looser_than_the_printed_one(name: str) -> None:
+    """Whichever form is searched, every instance met is judged under both."""
+    printed, sharp = (searched(name, variant) for variant in ("printed", "sharp"))
+    assert sharp.worst_ratio >= printed.worst_ratio * (1 - 1e-12), (printed.message, sharp.message)
 
 
 @pytest.mark.parametrize("name", [n for n in IDENTITIES if n != "arda2026/remark-6"])
@@ -109,7 +132,7 @@ def test_draws_meet_the_hypotheses(name: str) -> None:
     instance = instance_of(claim)
     data = slow_data(FLOATS, arrays_of(instance))
     for hypothesis in claim.hypotheses:
-        check = hypothesis.check(instance)
+        check = hypothesis.check(instance, claim.default)
         assert check.holds, check
         slow = float(hypothesis.naive(FLOATS, data))
         np.testing.assert_allclose(slow, check.value, rtol=1e-12, atol=1e-12)

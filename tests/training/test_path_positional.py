@@ -83,7 +83,7 @@ def test_one_token_leaves_the_attention_exactly_where_it_is() -> None:
     x, y = law.sample(5, 0)
     form = law.token_form
     run = train(model, params, x, y, rule=gd(0.5), steps=3, tokens=form, dtype="float32")
-    np.testing.assert_array_equal(run.params.W[0], params.W.astype(np.float32))
+    np.testing.assert_array_equal(run.params.W, params.W.astype(np.float32))
 
 
 @pytest.mark.parametrize("normalise", [True, False], ids=["unit ball", "raw"])
@@ -156,10 +156,10 @@ def test_traces_end_where_a_run_diverges() -> None:
     model, params = drawn(IndRNN, law)
     settings: Any = {"rule": gd(1e200), "steps": 4, "dtype": "float64", "trace": "jacobian"}
     run = train(model, params, *law.sample(6, 0), **settings)
-    assert 0 < run.diverged_at[0] < 4
-    trace = run.traces["jacobian_of_mean_w"][0]
+    assert 0 < run.diverged_at < 4
+    trace = run.traces["jacobian_of_mean_w"]
     assert np.isfinite(trace[0])
-    assert np.all(np.isnan(trace[run.diverged_at[0] + 1 :]))
+    assert np.all(np.isnan(trace[run.diverged_at + 1 :]))
 
 
 def test_what_a_trace_needs() -> None:

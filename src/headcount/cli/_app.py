@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import cyclopts
 
 from .. import __version__
 from ._audit import audit_command
+from ._compare import compare_command
 from ._count import count_command
 from ._falsify import falsify_command
 from ._list import list_command
@@ -31,6 +36,7 @@ app.command(list_command, name="list")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(count_command, name="count")
+app.command(compare_command, name="compare")
 app.command(ntk_command, name="ntk")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
@@ -42,7 +48,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line. Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    """Run the command line. Exit codes: 0 done, 1 failed, 2 bad input, 3 violated, 130 stopped."""
     # Measured: one thread per process is fastest on CPU, and sums do not depend on the machine.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     os.environ.setdefault("PJRT_NPROC", "1")
@@ -52,9 +58,10 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """The exit code of a command, with every expected error as one line on standard error."""
     try:
-        result = app(
-            arguments, exit_on_error=False, print_error=False, result_action="return_value"
-        )
+        with _warnings_in_one_line():
+            result = app(
+                arguments, exit_on_error=False, print_error=False, result_action="return_value"
+            )
     except cyclopts.CycloptsError as error:
         return _complain(str(error).strip())
     except ValueError as error:
@@ -74,6 +81,24 @@ def run(arguments: list[str] | None = None) -> int:
         print(f"headcount: {error}", file=sys.stderr)
         return FAILED
     return result if isinstance(result, int) else 0
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """What Headcount warns of (a paper that does not load) reads like our other messages."""
+    plain = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *place: Any) -> None:
+        if category.__module__.startswith("headcount."):
+            print(f"headcount: {message}", file=sys.stderr)
+        else:
+            plain(message, category, *place)
+
+    warnings.showwarning = show  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.showwarning = plain
 
 
 def _complain(message: str) -> int:

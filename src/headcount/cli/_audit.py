@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,11 +12,14 @@ from cyclopts import Parameter
 
 from ._config import parse_values, read_values
 from ._output import print_json
+from ._problem import NO_FLAGS, ProblemFlags
 from ._train import training_progress
 
 if TYPE_CHECKING:
     from ..theory import Audit, Verdict
-    from ..training import TrainConfig
+    from ..training import Run, TrainConfig
+
+VIOLATED = 3
 
 Flag = Annotated[bool, Parameter(negative=())]
 Repeated = Annotated[list[str] | None, Parameter(negative=())]
@@ -23,48 +29,49 @@ def audit_command(
     config: Path | None = None,
     /,
     *,
-    width: int | None = None,
-    n: int | None = None,
-    steps: int | None = None,
+    problem: ProblemFlags = NO_FLAGS,
+    optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
-    activation: str | None = None,
+    batch_size: int | None = None,
+    steps: int | None = None,
     seeds: str | None = None,
-    data_option: Repeated = None,
     set: Repeated = None,
     delta: float = 0.05,
     all: Flag = False,
+    strict: Flag = False,
     json: Flag = False,
     markdown: Flag = False,
 ) -> int:
     """Train a configuration in float64 and print every claim of its paper beside what happened.
 
+    A run that holds every iterate in float64 is not trained again (`headcount train --dtype
+    float64 --record iterates --record-every 1`). Exit code 3 with --strict on a violation.
+
     Parameters
     ----------
     config
         TOML file as for `headcount train`, or the netCDF file of a finished run.
-    width
-        Heads m.
-    n
-        Training samples.
-    steps
-        Steps tau.
+    optimiser
+        gd, projgd, projsgd, sgd, momentum or adam; default: the paper's own for this model.
     eta
         Step size; default: the paper's own.
     rho
         Projection radii rho_c,rho_u,rho_w; default: the paper's own.
-    activation
-        Of student and teacher.
+    batch_size
+        Samples per step of sgd and projsgd.
+    steps
+        How many steps.
     seeds
         Such as 0:5; the worst seed is shown.
-    data_option
-        An option of the data model, as name=value; may be repeated.
     set
         Any other field of the configuration, as name=value; may be repeated.
     delta
         Failure probability of each event.
     all
         Show every variant, not only each claim's own.
+    strict
+        Exit with code 3 when a claim is violated.
     json
         Print one JSON object on standard output.
     markdown
@@ -72,22 +79,42 @@ def audit_command(
     """
     from ..theory import audit
 
-    names = ("width", "n", "steps", "eta", "rho", "activation", "seeds", "data_option")
-    given = {name: value for name, value in locals().items() if name in names}
-    chosen = audited_config(config, given, set or [])
+    names = ("optimiser", "eta", "rho", "batch_size", "steps", "seeds")
+    given = {k: v for k, v in locals().items() if k in names} | asdict(problem)
+    chosen, run = audited(config, given, set or [])
     with training_progress(chosen.steps, quiet=json) as progress:
-        report = audit(chosen, delta=delta, progress=progress)
+        report = audit(chosen, delta=delta, run=run, progress=progress)
     if json:
         print_json(report.to_json())
     elif markdown:
         print(_markdown(report, all))
     else:
         _show(report, all)
-    return 0
+    return VIOLATED if strict and report.violated else 0
+
+
+def audited(
+    file: Path | None, flags: dict[str, Any], extra: list[str]
+) -> tuple[TrainConfig, Run | None]:
+    """The configuration, and the finished run where the file holds one and no flag changes it."""
+    config = audited_config(file, flags, extra)
+    if file is None or file.suffix != ".nc":
+        return config, None
+    from ..training import config_of_run, read_run
+
+    stored = config_of_run(file)
+    same = config.model_copy(update={"seeds": stored.seeds}) == stored
+    if not same:
+        print("the flags change the run's configuration: trained again", file=sys.stderr)
+        return config, None
+    return config, read_run(file)
 
 
 def audited_config(file: Path | None, flags: dict[str, Any], extra: list[str]) -> TrainConfig:
     """The configuration of flags, a TOML file or a finished run; one activation for both sides."""
+    from inspect import signature
+
+    from ..data import data_models
     from ..training import TrainConfig
 
     if file is not None and file.suffix == ".nc":
@@ -97,10 +124,12 @@ def audited_config(file: Path | None, flags: dict[str, Any], extra: list[str]) -
     else:
         values = read_values(file, flags)
     values.update(parse_values(extra))
-    if "activation" in (student := values.get("model_options", {})):
-        teacher = {"activation": student["activation"], **values.get("data_options", {})}
-        values["data_options"] = teacher
-    return TrainConfig.of(values)
+    config = TrainConfig.of(values)
+    taught = "activation" in signature(data_models[config.data]).parameters
+    if taught and "activation" in (student := config.model_options):
+        teacher = {"activation": student["activation"], **config.data_options}
+        return TrainConfig.of({**values, "data_options": teacher})
+    return config
 
 
 def _rows(report: Audit, everything: bool) -> list[Verdict]:
@@ -112,23 +141,35 @@ def _rows(report: Audit, everything: bool) -> list[Verdict]:
 
 
 def _cells(verdict: Verdict) -> tuple[str, ...]:
-    from ..theory import claims, round_down, round_up
+    from ..theory import claims, ordered
 
     claim = claims[verdict.claim]
     name = verdict.claim.removeprefix(f"{claim.paper}/")
     label = name if verdict.variant == claim.default else f"{name} ({verdict.variant})"
+    left, right = ordered(verdict.lhs, verdict.rhs)
+    if verdict.outcome in AGREEING and math.isclose(verdict.lhs, verdict.rhs, rel_tol=1e-9):
+        left = right = f"{verdict.rhs:.3g}"  # what differs by rounding is shown as equal
+    numbers = ("-" if text == "nan" else text for text in (left, right, _ratio(verdict)))
+    return (label, claim.equations, *numbers, str(verdict.outcome))
+
+
+def _ratio(verdict: Verdict) -> str:
+    """Never on the other side of 1 than the verdict."""
+    from ..theory import round_down, round_up
+
+    if verdict.outcome == "violated":
+        close = verdict.ratio < 1.00001
+        return f"1 + {round_down(verdict.ratio - 1, 2)}" if close else round_down(verdict.ratio, 6)
     return (
-        label,
-        claim.equations,
-        round_up(verdict.lhs),
-        round_down(verdict.rhs),
-        f"{verdict.ratio:.3g}",
-        str(verdict.outcome),
+        round_up(min(verdict.ratio, 1.0))
+        if verdict.outcome in AGREEING
+        else (f"{verdict.ratio:.3g}")
     )
 
 
 HEADINGS = ("claim", "equations", "measured", "bound", "ratio", "outcome")
 STYLES = {"violated": "bold red", "holds vacuously": "yellow", "not applicable": "dim"}
+AGREEING = ("holds", "holds vacuously")
 
 
 def _show(report: Audit, everything: bool) -> None:
@@ -137,49 +178,78 @@ def _show(report: Audit, everything: bool) -> None:
 
     console = Console()
     console.print(f"{report.setting.describe()}, seeds {list(report.seeds)}", highlight=False)
-    table = Table()
+    for note in report.notes:
+        console.print(note, highlight=False)
+    table = Table(padding=(0, 0), collapse_padding=True)
     for heading in HEADINGS:
-        table.add_column(heading, justify="right" if heading in HEADINGS[2:5] else "left")
+        number, words = heading in HEADINGS[2:5], heading in HEADINGS[:2]
+        justify: Any = "right" if number else "left"
+        table.add_column(heading, justify=justify, no_wrap=not words, overflow="fold")
     for verdict in _rows(report, everything):
         table.add_row(*_cells(verdict), style=STYLES.get(str(verdict.outcome), ""))
     console.print(table)
     for verdict in _rows(report, everything):
         if verdict.outcome in ("violated", "not applicable", "inconclusive"):
-            console.print(
-                f"{verdict.claim} ({verdict.variant}): {verdict.message}", highlight=False
-            )
-    slack = Table(title="Where Theorem 1 loses: each factor beside what it stands for")
+            line = f"{verdict.claim} ({verdict.variant}), {verdict.outcome}: {verdict.message}"
+            console.print(line, highlight=False)
+    for title, rows in report.findings.items():
+        found = Table(title=title, title_justify="left", show_header=False)
+        for name, value in rows.items():
+            found.add_row(name, _number(value))
+        console.print(found)
+    if report.slack:
+        console.print(_slack_table(report))
+    console.print(f"{report.seconds:.0f} s", highlight=False)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _slack_rows(report: Audit) -> list[tuple[str, ...]]:
+    """Each factor of the closed bounds, the worst first."""
+    rows = sorted(report.slack, key=lambda row: -float(row["orders"]))
+    return [
+        (str(r["factor"]), f"{r['bound']:.3g}", f"{r['measured']:.3g}", f"{r['orders']:.1f}")
+        for r in rows
+    ]
+
+
+def _slack_table(report: Audit) -> Any:
+    from rich.table import Table
+
+    slack = Table(title="Where the closed bounds lose: each factor beside what it stands for")
     for heading in ("factor", "bound", "measured", "orders of magnitude"):
         slack.add_column(heading, justify="left" if heading == "factor" else "right")
-    for row in sorted(report.slack, key=lambda r: -float(r["orders"])):
-        numbers = (f"{row['bound']:.3g}", f"{row['measured']:.3g}", f"{row['orders']:.1f}")
-        slack.add_row(str(row["factor"]), *numbers)
-    console.print(slack)
-    console.print(f"{report.seconds:.0f} s", highlight=False)
+    for row in _slack_rows(report):
+        slack.add_row(*row)
+    return slack
 
 
 def _markdown(report: Audit, everything: bool) -> str:
     from ..theory import claims
 
-    lines = [
-        f"# Audit: {report.setting.describe()}",
-        "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "|" + "---|" * len(HEADINGS),
-    ]
     shown = _rows(report, everything)
-    lines += ["| " + " | ".join(_cells(v)) + " |" for v in shown]
-    lines += ["", "## Hypotheses", "", "| claim | hypothesis | value | threshold | margin |"]
-    lines += ["|---|---|---|---|---|"]
-    for v in shown:
-        for check in v.hypotheses:
-            numbers = f"{check.value:.4g} | {check.threshold:.4g} | {check.margin:.4g}"
-            lines.append(f"| {v.claim} | {check.name} | {numbers} |")
-    lines += ["", "## Where the closed bounds lose", "", "| factor | bound | measured | orders |"]
-    lines += ["|---|---|---|---|"]
-    for row in sorted(report.slack, key=lambda r: -float(r["orders"])):
-        numbers = f"{row['bound']:.3g} | {row['measured']:.3g} | {row['orders']:.1f}"
-        lines.append(f"| {row['factor']} | {numbers} |")
+    lines = [f"# Audit: {report.setting.describe()}", "", *report.notes, ""]
+    lines += _pipes(HEADINGS, [_cells(v) for v in shown])
+    hypotheses = [
+        (v.claim, c.name, f"{c.value:.4g}", f"{c.threshold:.4g}", f"{c.margin:.4g}")
+        for v in shown
+        for c in v.hypotheses
+    ]
+    headings = ("claim", "hypothesis", "value", "threshold", "margin")
+    lines += ["", "## Hypotheses", "", *_pipes(headings, hypotheses)]
+    for title, rows in report.findings.items():
+        pairs = [(name, _number(value)) for name, value in rows.items()]
+        lines += ["", f"## {title}", "", *_pipes(("quantity", "value"), pairs)]
+    lines += ["", "## Where the closed bounds lose", ""]
+    lines += _pipes(("factor", "bound", "measured", "orders"), _slack_rows(report))
     lines += ["", "## Statements", ""]
     lines += [f"- `{v.claim}`: {claims[v.claim].statement}" for v in shown]
     return "\n".join(lines)
+
+
+def _pipes(headings: tuple[str, ...], rows: list[Any]) -> list[str]:
+    """A Markdown table; bars inside cells are escaped."""
+    cells = [headings, ("---",) * len(headings), *rows]
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in cells]

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 _LISTS = ("record", "keep")
+_TRIPLES = ("rho", "nu")
 OPTIONS = {
     "model_options": ("activation", "query", "readout", "scaling", "pooling", "residual"),
     "init_options": ("gamma", "n_init"),
-    "data_options": (),
+    "data_options": ("d", "T", "nu", "pool"),
 }
 """Flags that are short for an option, e.g. --pooling sum for --model-option pooling=sum."""
 
@@ -34,7 +35,7 @@ def read_values(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     values = read_toml(file) if file is not None else {}
     given = {name: value for name, value in flags.items() if value is not None}
     for field, short in OPTIONS.items():
-        named = {name: given.pop(name) for name in short if name in given}
+        named = {name: _parse_flag(name, given.pop(name)) for name in short if name in given}
         repeated = parse_values(given.pop(field.removesuffix("s"), []))
         if named or repeated:
             values[field] = {**values.get(field, {}), **repeated, **named}
@@ -94,9 +95,10 @@ def _parse_flag(name: str, value: Any) -> Any:
         return parse_seeds(value)
     if name in _LISTS:
         return tuple(part for part in value.split(",") if part)
-    if name == "rho":
+    if name in _TRIPLES:
         try:
-            return tuple(float(part) for part in value.split(","))
+            first, second, third = (float(part) for part in value.split(","))
         except ValueError:
-            raise BadArgument("rho", value, "is not three numbers", fix="use 3,3,3") from None
+            raise BadArgument(name, value, "is not three numbers", fix="use 3,3,3") from None
+        return first, second, third
     return value

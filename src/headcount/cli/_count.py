@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from ._audit import audited_config
 from ._output import print_json
+from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
     from ..theory import Answer, Practice
@@ -19,20 +22,22 @@ Question = Literal["width", "steps", "step-size"]
 
 
 def count_command(
+    config: Path | None = None,
+    /,
     *,
     loss: float,
     ask: Question = "width",
-    n: int = 500,
-    d: int = 8,
-    T: Annotated[int, Parameter(name="--T")] = 16,
-    width: int = 64,
-    steps: int = 400,
-    rho: str = "3,3,3",
-    nu: str = "3,3,3",
-    activation: str = "tanh",
+    problem: ProblemFlags = NO_FLAGS,
+    d: int | None = None,
+    T: Annotated[int | None, Parameter(name="--T")] = None,
+    nu: str | None = None,
+    pool: int | None = None,
+    optimiser: str | None = None,
+    eta: float | None = None,
+    rho: str | None = None,
+    steps: int | None = None,
     delta: float = 0.05,
     seeds: str = "0:3",
-    pool: int = 1024,
     most_width: int = 512,
     theory_only: Flag = False,
     plot: Path | None = None,
@@ -42,32 +47,32 @@ def count_command(
 
     Parameters
     ----------
+    config
+        TOML file as for `headcount train`; flags override it.
     loss
-        The target for the mean squared error.
+        The target for the training loss.
     ask
         width: the fewest heads; steps: the fewest; step-size: the largest.
-    n
-        Training samples.
     d
-        Features per token.
+        Data option: features per token.
     T
-        Tokens per sample.
-    width
-        Heads, where it is not what is asked.
-    steps
-        Steps tau, where they are not what is asked.
-    rho
-        Projection radii.
+        Data option: tokens per sample.
     nu
-        Bounds of the teacher's transport map.
-    activation
-        Of student and teacher.
+        Data option: bounds of the teacher's transport map, as 3,3,3.
+    pool
+        Data option: heads of the teacher's pool.
+    optimiser
+        gd, projgd, projsgd, sgd, momentum or adam; default: the paper's own for this model.
+    eta
+        Step size, where it is not what is asked; default: the paper's own.
+    rho
+        Projection radii rho_c,rho_u,rho_w; default: the paper's own.
+    steps
+        Steps, where they are not what is asked.
     delta
         Failure probability of each event.
     seeds
         Seeds of the real runs; the median decides.
-    pool
-        Heads of the teacher's pool.
     most_width
         Give up the search for a width here.
     theory_only
@@ -77,60 +82,43 @@ def count_command(
     json
         Print one JSON object on standard output.
     """
-    from ..core import check_positive, papers
-    from ..lab import parse_seeds
+    from ..core import check_fraction, check_positive, papers
     from ..theory import practice, theorem_answers
-    from ..training import TrainConfig
 
     check_positive("loss", loss)
-    radii, bounds = _three("rho", rho), _three("nu", nu)
-    options = {"T": T, "d": d, "nu": list(bounds), "pool": pool, "activation": activation}
-    config = TrainConfig.of(
-        {
-            "width": width,
-            "n": n,
-            "steps": steps,
-            "rho": radii,
-            "model_options": {"activation": activation},
-            "seeds": parse_seeds(seeds),
-            "data_options": options,
-        }
-    )
-    setting = papers.of_model(config.model).part("setting")(
-        d=d, m=width, n=n, T=T, activation=activation, rho=radii, nu=bounds,
-        delta=delta, delta_prime=delta, tau=steps,
-    )  # fmt: skip
-    answers = theorem_answers(papers.of_model(config.model).key, setting, loss, ask)
+    check_fraction("delta", delta)
+    names = ("d", "T", "nu", "pool", "optimiser", "eta", "rho", "steps", "seeds")
+    flags = {k: v for k, v in locals().items() if k in names} | asdict(problem)
+    chosen = audited_config(config, {"n": 500, **_given(flags)}, [])
+    paper = papers.of_model(chosen.model)
+    setting = paper.part("setting").of(chosen, delta=delta)
+    answers = theorem_answers(paper.key, setting, loss, ask)
     found: Practice | None = None
     if not theory_only:
         found = practice(
-            config,
+            chosen,
             loss,
             ask,
             width_step=setting.width_step,
             most_width=most_width,
-            progress=_teller(json),
+            progress=teller(json),
         )
-    if plot is not None and found is not None:
-        _save_plot(found, answers, loss, plot)
+    drawn = plot if found is not None and found.probes else None
+    if drawn is not None and found is not None:
+        _save_plot(found, answers, loss, drawn)
     if json:
-        print_json(_summary(loss, ask, answers, found, plot))
+        print_json(_summary(loss, ask, answers, found, drawn))
     else:
-        _show(loss, ask, answers, found, plot)
+        _show(loss, ask, answers, found, drawn)
     return 0
 
 
-def _three(name: str, text: str) -> tuple[float, float, float]:
-    from ..core import BadArgument
-
-    try:
-        a, b, c = (float(part) for part in text.split(","))
-    except ValueError:
-        raise BadArgument(name, text, "is not three numbers", fix="use 3,3,3") from None
-    return a, b, c
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
 
 
-def _teller(quiet: bool) -> Callable[[str], None]:
+def teller(quiet: bool) -> Callable[[str], None]:
+    """Progress lines on standard error; nothing with --json."""
     import sys
 
     from rich.console import Console

@@ -34,10 +34,13 @@ def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> in
 def known_names() -> dict[str, list[str]]:
     """The names of every kind, in the order of registration."""
     from .. import data, lab, models, theory, training
+    from ..core import papers
 
+    recipes = dict(papers.recipes())
+    starts = [name for recipe in recipes.values() for name in recipe.starts]
     return {
-        "models": list(models.models),
-        "initialisations": list(models.initialisations),
+        "models": list(dict.fromkeys([*models.models, *recipes])),
+        "initialisations": list(dict.fromkeys([*models.initialisations, *starts])),
         "data": list(data.data_models),
         "optimisers": list(training.optimisers),
         "losses": list(training.losses),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from pathlib import Path
@@ -34,6 +35,7 @@ def reproduce_command(
     seeds: str | None = None,
     out: Path = OUT,
     option: Options = None,
+    data_dir: Path | None = None,
     workers: int | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     dry_run: Annotated[bool, Parameter(negative=())] = False,
@@ -60,6 +62,8 @@ def reproduce_command(
         Results folder; what it already holds is not computed again.
     option
         A figure's named choice, as name=value; may be repeated.
+    data_dir
+        Folder of local data files such as MNIST; like the environment variable HEADCOUNT_DATA.
     workers
         Worker processes, one thread each; default: one per core; 0: run in this process.
     json
@@ -82,6 +86,9 @@ def reproduce_command(
         raise BadArgument("figure", None, "is missing", fix="see headcount reproduce --list")
     if workers is not None:
         check_count("workers", workers, least=0)
+    if data_dir is not None:
+        # Workers inherit the environment; a path in a trial's configuration would change its name.
+        os.environ["HEADCOUNT_DATA"] = str(data_dir.resolve())
     plan = make_plan(
         figure,
         scale,
@@ -129,6 +136,8 @@ def finish(
         return
     console, _ = consoles(json)
     console.print(f"{plan.figure.id}: {plan.figure.title} ({plan.figure.reference})", markup=False)
+    if plan.figure.notes:
+        console.print(plan.figure.notes, markup=False, highlight=False)
     console.print(verdicts_table(collection.verdicts))
     for file in files:
         console.print(str(file), markup=False, highlight=False, soft_wrap=True)
@@ -181,6 +190,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
             command += ["--option", f"{name}={value}"]
     if out != OUT:
         command += ["--out", str(out)]
+    if "HEADCOUNT_DATA" in os.environ:
+        command += ["--data-dir", os.environ["HEADCOUNT_DATA"]]
     notes.print(
         f"Interrupted. {saved} of {sweep.planned} trials are saved in {out}, and so is the state "
         f"of long ones. To go on: {shlex.join(command)}",
@@ -223,6 +234,7 @@ def _summary(
     return {
         "figure": plan.figure.id,
         "scale": plan.scale,
+        "notes": plan.figure.notes,
         "trials": counts,
         "seconds": seconds,
         "verdicts": [verdict.to_json() for verdict in verdicts],

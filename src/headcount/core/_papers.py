@@ -102,6 +102,13 @@ class Papers(Registry[Paper]):
         known = [name for _, paper in self.items() for name in paper.models]
         raise BadArgument("model", model, "is not known", fix=suggestion(model, known))
 
+    def recipes(self) -> Iterator[tuple[str, Any]]:
+        """Every model's name with its recipe; those that do not load are left out."""
+        for key, paper in self.items():
+            for model, reference in paper.models.items():
+                with _left_out_if_broken(f"model {model!r} of paper {key!r}"):
+                    yield model, pkgutil.resolve_name(reference)
+
     def choices_about(self, *names: str) -> list[tuple[str, Choice]]:
         """The choices that concern any of these names, each with the key of its paper."""
         return [

@@ -15,4 +15,4 @@ else:
     import jax
     import numpy as np
 
-    Array = jax.Array | np.ndarray
+    Array = jax.Array | np.ndarray | np.generic  # an entry of a NumPy array is a scalar

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..core import (
     Array,
@@ -65,7 +65,10 @@ class DM1:
         check_count("d", self.d)
         if self.d < self.M + 2:
             raise BadArgument(
-                "d", self.d, "is below M + 2 orthogonal patterns", fix=f"use d={self.M + 2} or more"
+                "d",
+                self.d,
+                "is below the M + 2 orthogonal patterns of Assumption 3",
+                fix=f"use d={self.M + 2} or more",
             )
         check_positive("S", self.S)
         self._check_zeta()
@@ -83,7 +86,7 @@ class DM1:
             raise BadArgument(
                 "zeta",
                 self.zeta,
-                f"zeta*T = {tokens:g} must be a whole number of tokens in 1..{self.T}",
+                f"zeta*T = {tokens:g} must be a whole number in 1..{self.T} (Assumption 3)",
                 fix=f"use zeta={near / self.T:g}",
             )
 
@@ -152,7 +155,7 @@ class DM1:
         check_count("n_val", n_val)
         return self.sample(n, seed), self._draw(n_val, seed, "validation")
 
-    def relevant_mask(self, dataset: Dataset) -> Float[Array, "n T"]:
+    def relevant_mask(self, dataset: Dataset) -> Bool[Array, "n T"]:
         """Which tokens are relevant: those that equal mu_y exactly."""
         return np.all(dataset.x == self._mu(dataset.y)[:, None, :], axis=-1)
 

@@ -42,12 +42,12 @@ class PositionalTokens:
         """p_t, row by row; each has the squared norm `pairs`."""
         return positional_channels(self.T, self.pairs)
 
-    def split(self, x: Float[Array, "n T d"]) -> tuple[Float[Array, "n T"], Float[Array, "n T"]]:
+    def split(self, x: Float[Array, "*n T d"]) -> tuple[Float[Array, "*n T"], Float[Array, "*n T"]]:
         """(xi, s) of the samples; arrays of NumPy or of JAX."""
-        p = self.channels.astype(x.dtype)
+        p = self.channels.astype(x.dtype)[(None,) * (x.ndim - 2)]
         return x[..., 0], (x[..., 1:] * p).sum(axis=-1) / self.pairs
 
-    def check(self, argument: str, x: Float[Array, "... n T d"]) -> None:
+    def check(self, argument: str, x: Float[Array, "*n T d"]) -> None:
         """Refuse samples that are not of this form."""
         check_shape(argument, x, (*x.shape[:-2], self.T, 1 + 2 * self.pairs))
         scale = self.split(x)[1]

@@ -142,22 +142,38 @@ def _rank_floor(summed: Float[Array, "n d"], d: int) -> float:
     return float(d * np.finfo(np.float64).eps * np.mean(np.sum(summed**2, axis=1)))
 
 
-def _pair_tail(x: Float[Array, "n T d"]) -> dict[str, Measurement]:
-    """Largest pair product, and the exponent c of P(product >= t) ~ exp(-(t/t0)^c) [A3].
+def pair_products(x: Float[Array, "n T d"]) -> Float[Array, "pairs"]:
+    """<X_n^T X_n, X_m^T X_m> = |X_n X_m^T|_F^2 of every pair n < m, in increasing order [A3]."""
+    n, T, d = np.shape(x)
+    tokens = np.reshape(x, (n * T, d))
+    squares = ((tokens @ tokens.T) ** 2).reshape(n, T, n, T).sum(axis=(1, 3))
+    return np.sort(squares[np.triu_indices(n, 1)])
 
-    c is the slope of log(-log tail) against log t over the upper half of the pairs. The printed
-    A3 (all t, no scale t0) cannot hold below the smallest product, so nothing is judged.
+
+def tail_exponent(products: Float[Array, "pairs"]) -> float:
+    """c of P(product >= t) ~ exp(-(t/t0)^c): the slope of log(-log tail) against log t.
+
+    Fitted over the upper half of the sorted products; NaN where these are too few or all equal.
     """
-    n = len(x)
-    if n < 2:
-        return {}
-    first, second = np.triu_indices(n, 1)
-    products = np.sort([np.sum((x[i] @ x[j].T) ** 2) for i, j in zip(first, second, strict=True)])
-    found = {"A3_largest": Measurement.observed(products[-1], "A3: largest |X_n X_n'^T|_F^2")}
     tail = 1 - np.arange(len(products)) / len(products)
     upper = (tail <= 0.5) & (products > 0)
-    if np.sum(upper) >= 10 and products[upper][-1] > products[upper][0]:
-        slope = np.polyfit(np.log(products[upper]), np.log(-np.log(tail[upper])), 1)[0]
+    if np.sum(upper) < 10 or products[upper][-1] <= products[upper][0]:
+        return math.nan
+    return float(np.polyfit(np.log(products[upper]), np.log(-np.log(tail[upper])), 1)[0])
+
+
+def _pair_tail(x: Float[Array, "n T d"]) -> dict[str, Measurement]:
+    """Largest pair product and the tail's exponent [A3].
+
+    The printed A3 (all t, no scale t0) cannot hold below the smallest product, so nothing is
+    judged.
+    """
+    if len(x) < 2:
+        return {}
+    products = pair_products(x)
+    found = {"A3_largest": Measurement.observed(products[-1], "A3: largest |X_n X_n'^T|_F^2")}
+    slope = tail_exponent(products)
+    if math.isfinite(slope):
         found["A3_exponent"] = Measurement.observed(slope, "A3: fitted tail exponent")
     return found
 

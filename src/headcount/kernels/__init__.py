@@ -33,6 +33,7 @@ from ._lambda_min import SmallestEigenvalue as SmallestEigenvalue
 from ._lambda_min import smallest_eigenvalue as smallest_eigenvalue
 from ._limit_arda2026 import limit_arda2026 as limit_arda2026
 from ._limit_kernel import LimitKernel as LimitKernel
+from ._limit_wu2023 import arc_cosine as arc_cosine
 from ._limit_wu2023 import limit_wu2023 as limit_wu2023
 from ._linearised import Linearised as Linearised
 from ._linearised import LinearisedRun as LinearisedRun
@@ -51,7 +52,9 @@ from ._ntk import traced_ntk as traced_ntk
 from ._plan import KernelTooLarge as KernelTooLarge
 from ._plan import MemoryPlan as MemoryPlan
 from ._regression import KernelRegression as KernelRegression
+from ._regression import Spectrum as Spectrum
 from ._regression import kernel_regression as kernel_regression
+from ._regression import spectrum_of as spectrum_of
 from ._spectrum import Eigenvalues as Eigenvalues
 from ._spectrum import NTKOperator as NTKOperator
 from ._spectrum import Trace as Trace

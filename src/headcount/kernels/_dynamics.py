@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,13 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray
-from jaxtyping import Float
+from jaxtyping import Float, Num
 
-from ..core import MEAN_SQUARED, Array, BadArgument, Loss, check_shape, float64, total
+from ..core import MEAN_SQUARED, Array, BadArgument, Loss, check_shape, float64, mappable, total
 from ._linearised import check_labels, check_schedule
 from ._regression import check_kernel, check_targets, spectrum_of
 
 
+@mappable("kind", "loss_name")
 @dataclass(frozen=True)
 class KernelTrajectory:
     """Outputs on train and test points at recorded times (flow) or steps (descent).
@@ -25,7 +27,7 @@ class KernelTrajectory:
     `predict` gives the function anywhere.
     """
 
-    times: Float[Array, "k"]
+    times: Num[Array, "k"]
     train: Float[Array, "k n"]
     test: Float[Array, "k n_test"] | None
     loss: Float[Array, "k"]
@@ -81,7 +83,7 @@ def _problem(kernel: Any, y: Any, f0: Any, kernel_test: Any, f0_test: Any, loss:
 def kernel_flow(
     kernel: Float[Array, "n n"],
     y: Float[Array, "n"],
-    times: Float[Array, "k"],
+    times: Num[Array, "k"] | Sequence[int | float],
     *,
     loss: Loss = MEAN_SQUARED,
     f0: Float[Array, "n"] | float = 0.0,
@@ -144,7 +146,7 @@ def kernel_descent(
     f_{k+1} = f_k - eta w K slope(f_k, y), w the loss's weight(n): step for step what gradient
     descent does to the linearised model. radius: after each step shrink f - f0 to the ball
     |f - f0|_H <= radius of the kernel's space, which is the projection of the linearised model's
-    parameters onto |params - params0| <= radius. A step size beyond 2/(kappa lambda_max) diverges,
+    parameters onto |params - initial| <= radius. A step size beyond 2/(kappa lambda_max) diverges,
     and the result shows it.
     """
     check_schedule(eta, steps, every, radius)
@@ -187,13 +189,13 @@ def _descend(
     _, (coefficients, change) = jax.lax.scan(record, zero, length=records)
     return (
         jnp.concatenate([zero[0][None], coefficients]),
-        f0 + jnp.concatenate([zero[1][None], change]),
+        f0[None] + jnp.concatenate([zero[1][None], change]),
     )
 
 
 def _trajectory(
     problem: _Problem,
-    times: Float[Array, "k"],
+    times: Num[Array, "k"],
     train: Float[Array, "k n"],
     coefficients: Float[Array, "k n"],
     kind: str,
@@ -223,7 +225,7 @@ class TrajectoryGap:
     moved from its first record (NaN at the start, where nothing has moved).
     """
 
-    times: Float[Array, "k"]
+    times: Num[Array, "k"]
     largest: Float[Array, "k"]
     rms: Float[Array, "k"]
     relative: Float[Array, "k"]
@@ -232,7 +234,7 @@ class TrajectoryGap:
 def compare_runs(
     predicted: KernelTrajectory,
     outputs: Float[Array, "k n"],
-    times: Float[Array, "k"],
+    times: Num[Array, "k"] | Sequence[int | float],
     *,
     on: str = "train",
 ) -> TrajectoryGap:

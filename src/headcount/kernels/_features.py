@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from ..core import Array
 
-Factors = tuple[Float[Array, "*samples R p"], ...]
+Factors = tuple[Float[Array, "... _R _p"], ...]
 """One or two factors of one block, with the same number of rows R."""
 
 FeatureMap = Callable[[Any, Any, Float[Array, "T d"]], dict[str, Factors]]

@@ -50,8 +50,8 @@ def kept_blocks(params: Any, frozen: Sequence[str]) -> tuple[str, ...]:
     return kept
 
 
-def output_size(f: Function, params: Any, x: Float[Array, "..."]) -> int | None:
-    """How many outputs f has on one sample; None for a scalar."""
+def output_size(f: Function, params: Any, x: Any) -> int | None:
+    """How many outputs f has on a sample like x (its shape is enough); None for a scalar."""
     shape = jax.eval_shape(f, params, x).shape
     return None if shape == () else math.prod(shape)
 
@@ -109,11 +109,11 @@ def ntk_vector_product(
     model: Any,
     params: Any,
     x1: Float[Array, "n1 ..."],
-    v: Float[Array, "n2 o"],
+    v: Float[Array, "n2 *o"],
     x2: Float[Array, "n2 ..."] | None = None,
     *,
     frozen: Sequence[str] = (),
-) -> Float[Array, "n1 o"]:
+) -> Float[Array, "n1 *o"]:
     """K(x1, x2) v = J(x1) (J(x2)^T v): a forward pass after a reverse pass, no kernel stored.
 
     v has shape (n2,) for a scalar f, (n2, o) for o outputs; the answer has the same layout. This

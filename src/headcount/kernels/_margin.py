@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,13 +12,14 @@ import jax
 import numpy as np
 import optax
 import scipy.optimize
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 
 from ..core import (
     Array,
     BadArgument,
     cast,
     check_finite,
+    check_finite_leaves,
     check_positive,
     check_samples,
     check_shape,
@@ -34,6 +35,7 @@ Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 SEPARABLE = "separable"
 NOT_SEPARABLE = "not separable"
 UNDECIDED = "undecided"
+_EPS = float(np.finfo(np.float64).eps)
 NTK_NORM = math.sqrt(2)
 
 
@@ -97,7 +99,7 @@ def _slopes(model: Function, params: Any, direction: Any, x: Float[Array, "n T d
 
 
 def kernel_margin(
-    kernel: Float[Array, "n n"], y: Float[Array, "n"], *, norm: float = NTK_NORM
+    kernel: Float[Array, "n n"], y: Num[Array, "n"], *, norm: float = NTK_NORM
 ) -> Margin:
     """The margin of features with Gram matrix `kernel` [deora2024, Definition 1, P3].
 
@@ -160,7 +162,7 @@ def _not_separable(weights: Float[Array, "n"], square: float, norm: float) -> Ma
 def _shortest_combination(signed: Float[Array, "n n"]) -> Float[Array, "n"]:
     """Weights of the shortest convex combination, from the signed Gram matrix (entries <= 1)."""
     values, vectors = np.linalg.eigh(signed)
-    kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
+    kept = values > len(values) * _EPS * values[-1]
     root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
     system = np.vstack([root, np.ones(len(values))])
     target = np.zeros(len(system))
@@ -191,7 +193,7 @@ def ntk_margin(
     model: Function,
     params: Any,
     x: Float[Array, "n T d"],
-    y: Float[Array, "n"],
+    y: Num[Array, "n"],
     *,
     norm: float = NTK_NORM,
 ) -> Margin:
@@ -202,19 +204,24 @@ def ntk_margin(
 
 
 def margin_path(
-    kernels: Float[Array, "records n n"], y: Float[Array, "n"], *, norm: float = NTK_NORM
+    kernels: Float[Array, "records n n"], y: Num[Array, "n"], *, norm: float = NTK_NORM
 ) -> list[Margin]:
     """gamma along a training run: the margin of every kernel that `tangent_kernel` recorded."""
     check_shape("kernels", kernels, (None, len(y), len(y)))
     return [kernel_margin(kernel, y, norm=norm) for kernel in kernels]
 
 
-def linear_margin(x: Float[Array, "n T d"], y: Float[Array, "n"], *, norm: float = 1.0) -> Margin:
+def linear_margin(x: Float[Array, "n T d"], y: Num[Array, "n"], *, norm: float = 1.0) -> Margin:
     """The largest min_i y_i <U, X_i> over |U| = norm: the linear model's margin [deora2024, F]."""
     n, T, d = check_samples(x, y)
     check_signs(y)
     flat = np.asarray(x, np.float64).reshape(n, T * d)
-    return kernel_margin(flat @ flat.T, y, norm=norm)
+    margin = kernel_margin(flat @ flat.T, y, norm=norm)
+    shortest = float(np.linalg.norm((margin.weights * np.asarray(y, np.float64)) @ flat))
+    # The Gram matrix holds half the digits of the samples: what is zero there may not be zero here.
+    if margin.status == NOT_SEPARABLE and shortest > n * _EPS * np.linalg.norm(flat, axis=1).max():
+        return replace(margin, status=UNDECIDED)
+    return margin
 
 
 def direction_margins(
@@ -222,7 +229,7 @@ def direction_margins(
     params: Any,
     direction: Any,
     x: Float[Array, "n T d"],
-    y: Float[Array, "n"],
+    y: Num[Array, "n"],
     *,
     norm: float | None = NTK_NORM,
 ) -> Float[Array, "n"]:
@@ -232,6 +239,8 @@ def direction_margins(
     """
     check_samples(x, y)
     check_signs(y)
+    check_finite_leaves("params", params)
+    check_finite_leaves("direction", direction)
     with float64():
         theta = cast(direction, "float64")
         slopes = _slopes(model, cast(params, "float64"), theta, np.asarray(x, np.float64))
@@ -243,7 +252,7 @@ def direction_margins(
 
 
 def normalised_margin(
-    outputs: Float[Array, "n"], y: Float[Array, "n"], readout: Any, *, model: Any = None
+    outputs: Float[Array, "n"], y: Num[Array, "n"], readout: Any, *, model: Any = None
 ) -> float:
     """min_i y_i f(x_i) / |U|, U the read-out weights (an array or pytree) [deora2024, Sec. 6].
 

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Num
 
 from ..core import Array, check_choice, check_count, own_precision
 from ._features import Factors, contract_traced, structured_features
@@ -90,8 +90,8 @@ def kernel_dims(ndim: int) -> tuple[str, ...]:
 def ntk(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 T d"],
-    x2: Float[Array, "n2 T d"] | None = None,
+    x1: Num[Array, "n1 T d"],
+    x2: Num[Array, "n2 T d"] | None = None,
     *,
     blocks: str = "each",
     frozen: Sequence[str] = (),
@@ -145,8 +145,8 @@ def ntk(
 def plan_ntk(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 T d"],
-    x2: Float[Array, "n2 T d"] | None = None,
+    x1: Num[Array, "n1 T d"],
+    x2: Num[Array, "n2 T d"] | None = None,
     *,
     blocks: str = "each",
     frozen: Sequence[str] = (),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ..core import Array, BadArgument, check_finite, check_nonnegative, check_shape
 
@@ -22,7 +22,7 @@ class Spectrum:
 
     values: Float[Array, "n"]
     vectors: Float[Array, "n n"]
-    kept: Float[Array, "n"]
+    kept: Bool[Array, "n"]
     cutoff: float
 
     @property
@@ -71,6 +71,7 @@ def kernel_regression(
     ridge: float = 0.0,
     f0: Float[Array, "n *k"] | float = 0.0,
     cutoff: float | None = None,
+    spectrum: Spectrum | None = None,
 ) -> KernelRegression:
     """Minimise |f - y|^2 + ridge |f - f0|_H^2: coefficients (K + ridge I)^{-1} (y - f0).
 
@@ -78,9 +79,10 @@ def kernel_regression(
     norm, or the least-squares fit of least norm when K is singular (duplicate samples). Eigenvalues
     of at most cutoff times the largest (default n eps) count as zero, with and without a ridge.
     `norm` is |f - f0|_H = sqrt(coefficients^T K coefficients) (summed over the k outputs).
+    `spectrum` is `spectrum_of(kernel)` where it is known: many ridges need it only once.
     """
     check_nonnegative("ridge", ridge)
-    spectrum = spectrum_of(kernel, cutoff)
+    spectrum = spectrum_of(kernel, cutoff) if spectrum is None else spectrum
     y = check_targets("y", y, len(spectrum.values))
     start = np.broadcast_to(np.asarray(f0, np.float64), y.shape)
     inverse = np.zeros_like(spectrum.values)

@@ -60,7 +60,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         size = len(samples) * problem.width
         super().__init__(np.dtype(dtype), (size, size))
 
-    def _matvec(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    def _matvec(self, v: Float[np.ndarray, "n *column"]) -> Float[np.ndarray, "n"]:
         v = np.asarray(v, self.dtype).reshape(-1)
         if self._stored:
             features = self._source.rows(0, len(self._source.x))
@@ -68,7 +68,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
             return np.sum(parts, axis=0, dtype=self.dtype)
         return self._by_passes(v)
 
-    def _rmatvec(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    def _rmatvec(self, v: Float[np.ndarray, "n *column"]) -> Float[np.ndarray, "n"]:
         return self._matvec(v)
 
     def _by_passes(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
@@ -148,9 +148,12 @@ def as_operator(kernel: Kernel) -> Any:
             "kernel", f"array of shape {matrix.shape}", "is not square", fix="give an n x n matrix"
         )
     check_finite("kernel", matrix)
-    if np.max(np.abs(matrix - matrix.T)) > 1e-6 * np.max(np.abs(matrix)):
+    single = np.asarray(kernel).dtype == np.float32
+    gap, size = np.max(np.abs(matrix - matrix.T)), np.max(np.abs(matrix))
+    if gap > (1e-6 if single else 1e-12) * size:  # rounding of the kind of number that was given
+        problem = f"is not symmetric: entries differ by {gap:.2g}"
         raise BadArgument(
-            "kernel", f"array of shape {matrix.shape}", "is not symmetric", fix="give a Gram matrix"
+            "kernel", f"array of shape {matrix.shape}", problem, fix="give (K + K.T)/2"
         )
     return matrix
 

@@ -12,6 +12,7 @@ from ._drawing import draw_power_law as draw_power_law
 from ._drawing import draw_reference_slope as draw_reference_slope
 from ._drawing import draw_slope as draw_slope
 from ._drawing import log_log as log_log
+from ._drawing import tick_at as tick_at
 from ._errors import CorruptFile as CorruptFile
 from ._errors import ExecutionError as ExecutionError
 from ._errors import NewerFormat as NewerFormat
@@ -59,7 +60,7 @@ from ._sweep import run_plan as run_plan
 from ._verdicts import CONFIRMED as CONFIRMED
 from ._verdicts import INCONCLUSIVE as INCONCLUSIVE
 from ._verdicts import NOT_CONFIRMED as NOT_CONFIRMED
-from ._verdicts import Verdict as Verdict
+from ._verdicts import Finding as Finding
 from ._verdicts import difference as difference
 from ._verdicts import exponent as exponent
 from ._verdicts import fitted_exponent as fitted_exponent

@@ -13,7 +13,7 @@ from ..core import BadArgument
 from ._figure import Trial
 from ._plan import Plan
 from ._store import Store, StoredTrial
-from ._verdicts import Verdict
+from ._verdicts import Finding
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,7 +26,7 @@ class Collection:
     plan: Plan
     data: xr.Dataset
     statistics: xr.Dataset
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Finding, ...]
     missing: int
 
 

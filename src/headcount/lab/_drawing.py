@@ -71,3 +71,11 @@ def log_log(ax: Any, x_label: str, y_label: str) -> Any:
     # Curves stay visible behind the words.
     ax.legend(framealpha=0.6, edgecolor="none")
     return ax
+
+
+def tick_at(ax: Any, values: Any) -> Any:
+    """Label a logarithmic x axis at the measured values and nowhere else."""
+    shown = [float(value) for value in values]
+    ax.set_xticks(shown, [f"{value:g}" for value in shown])
+    ax.set_xticks([], minor=True)
+    return ax

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..core import BadArgument, PaperRegistry, check_choice, check_count
 from ._address import content_address, plain
 from ._context import Context
-from ._verdicts import Verdict
+from ._verdicts import Finding
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -102,7 +102,7 @@ class Figure:
     scales: Mapping[str, Settings]
     trials: Callable[[Settings, Sequence[int], Mapping[str, str]], Sequence[Trial]]
     statistics: Callable[[xr.Dataset], xr.Dataset]
-    verdicts: Callable[[xr.Dataset], Sequence[Verdict]]
+    verdicts: Callable[[xr.Dataset], Sequence[Finding]]
     plot: Callable[[xr.Dataset, Sequence[Any]], None]
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layout: tuple[int, int] = (1, 1)

@@ -1,4 +1,4 @@
-"""Verdicts: a claim, the numbers that decide it, and one of three outcomes.
+"""Findings: a claim, the numbers that decide it, and one of three outcomes.
 
 confirmed      the confidence interval lies inside the expected range
 not confirmed  the interval lies outside
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Num
 
 from ..core import Array, BadArgument, check_choice, check_positive
 from ._statistics import (
@@ -37,7 +37,7 @@ OUTCOMES = (CONFIRMED, NOT_CONFIRMED, INCONCLUSIVE)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Finding:
     """What the data say about a claim; `sentence` holds the numbers that decided.
 
     `expected` is the range (low, high) in which the claim holds, infinite where it is open.
@@ -63,7 +63,7 @@ class Verdict:
 
 def inside(
     claim: str, estimate: Estimate, expected: tuple[float, float], quantity: str = "value"
-) -> Verdict:
+) -> Finding:
     """The rule behind every verdict: where does the interval lie relative to the range?
 
     With a range around zero this is an equivalence test (two one-sided tests).
@@ -72,7 +72,7 @@ def inside(
     if not low <= high:
         raise BadArgument("expected", expected, "must be (low, high)", fix="swap the two numbers")
     outcome = _place(estimate, low, high)
-    return Verdict(
+    return Finding(
         claim=claim,
         outcome=outcome,
         value=estimate.value,
@@ -84,11 +84,11 @@ def inside(
 
 def exponent(
     claim: str,
-    x: Float[Array, "point"],
-    y: Float[Array, "seed point"],
+    x: Num[Array, "point"],
+    y: Num[Array, "seed point"],
     expected: tuple[float, float],
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """The log-log slope of the mean of y against x lies in `expected`."""
     fit = loglog_slope(x, y, confidence)
     return inside(claim, fit.slope, expected, "slope")
@@ -103,24 +103,24 @@ def fitted_exponent(
 
 def threshold(
     claim: str,
-    values: Float[Array, "seed"],
+    values: Num[Array, "seed"],
     *,
     above: float = -math.inf,
     below: float = math.inf,
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """The mean over seeds lies above and below the given numbers."""
     return inside(claim, mean(values, confidence), (above, below), "mean")
 
 
 def separation(
     claim: str,
-    larger: Float[Array, "seed"],
-    smaller: Float[Array, "seed"],
+    larger: Num[Array, "seed"],
+    smaller: Num[Array, "seed"],
     *,
     factor: float = 1.0,
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """`larger` exceeds `factor` times `smaller`, as the geometric mean of the paired ratios."""
     check_positive("factor", factor)
     a, b = np.asarray(larger, dtype=float), np.asarray(smaller, dtype=float)
@@ -136,18 +136,18 @@ def separation(
 
 def difference(
     claim: str,
-    a: Float[Array, "seed"],
-    b: Float[Array, "seed"],
+    a: Num[Array, "seed"],
+    b: Num[Array, "seed"],
     expected: tuple[float, float] = (0.0, math.inf),
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """The mean paired difference a - b lies in `expected`; by default a exceeds b."""
     return inside(claim, paired_difference(a, b, confidence), expected, "difference")
 
 
 def ordering(
-    claim: str, quantities: Mapping[str, Float[Array, "seed"]], confidence: float = CONFIDENCE
-) -> Verdict:
+    claim: str, quantities: Mapping[str, Num[Array, "seed"]], confidence: float = CONFIDENCE
+) -> Finding:
     """The named quantities increase in the order given, each step beyond doubt.
 
     Each neighbouring difference is tested at level (1 - confidence)/(number of steps), so that
@@ -168,11 +168,11 @@ def ordering(
 
 def monotone(
     claim: str,
-    x: Float[Array, "point"],
-    y: Float[Array, "seed point"],
+    x: Num[Array, "point"],
+    y: Num[Array, "seed point"],
     direction: str,
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> Finding:
     """y rises (or falls) with x: Kendall's tau over seeds, and no step clearly the wrong way.
 
     Steps between neighbouring x are tested together at `confidence` (Bonferroni); one that
@@ -192,7 +192,7 @@ def monotone(
                 f"between {xs[i]:g} and {xs[i + 1]:g} the mean changes by {sign * step.value:.3g}, "
                 f"against the claimed direction; {verdict.sentence}"
             )
-            return Verdict(
+            return Finding(
                 claim, NOT_CONFIRMED, verdict.value, verdict.interval, expected, sentence
             )
     return verdict

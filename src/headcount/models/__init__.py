@@ -12,6 +12,7 @@ from ._base import Model as Model
 from ._base import models as models
 from ._base import outputs as outputs
 from ._base import over_heads as over_heads
+from ._deora2024 import READOUTS as READOUTS
 from ._deora2024 import HeadGroups as HeadGroups
 from ._deora2024 import LinearModel as LinearModel
 from ._deora2024 import LinearParams as LinearParams
@@ -31,6 +32,12 @@ from ._initialisations import two_phase as two_phase
 from ._initialisations import two_phase_groups as two_phase_groups
 from ._initialisations import unpaired as unpaired
 from ._initialisations import zero as zero
+from ._vit import BLOCKS as BLOCKS
+from ._vit import Collapsed as Collapsed
+from ._vit import VisionParams as VisionParams
+from ._vit import VisionTransformer as VisionTransformer
+from ._vit import collapse as collapse
+from ._vit import lecun_vision as lecun_vision
 from ._wu2023 import Encoder as Encoder
 from ._wu2023 import EncoderParams as EncoderParams
 from ._wu2023 import TwoLayerParams as TwoLayerParams

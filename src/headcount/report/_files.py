@@ -94,6 +94,7 @@ def _cell(value: Any) -> str:
 def _verdicts(collection: Collection) -> str:
     content = {
         **collection.plan.describe(),
+        "notes": collection.plan.figure.notes,
         "missing_trials": collection.missing,
         "verdicts": [{**v.to_json(), "sentence": v.sentence} for v in collection.verdicts],
     }

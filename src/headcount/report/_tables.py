@@ -16,12 +16,12 @@ from ..lab import (
     INCONCLUSIVE,
     Cost,
     Figure,
+    Finding,
     Plan,
     Problem,
     Store,
     Survey,
     Trial,
-    Verdict,
     cost,
     remembered,
 )
@@ -67,7 +67,7 @@ def cost_sentence(estimate: Cost, count: int) -> str:
     )
 
 
-def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
+def verdicts_table(verdicts: Sequence[Finding]) -> Table:
     """Claim, outcome, and the sentence with the numbers that decided."""
     colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow"}
     table = Table("claim", "outcome", "numbers", box=None, pad_edge=False)

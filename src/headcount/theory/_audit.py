@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ..core import check_fraction, float64, papers, stream
-from ..training import TrainConfig
-from ._claim import Claim, Kind, generator
+from ..core import BadArgument, Paper, check_fraction, float64, papers
+from ..data import DataModel
+from ..training import Run, TrainConfig
+from ._claim import Claim, Kind, Sides
 from ._registry import claims
 from ._setting import Setting
-from ._verdict import Outcome, Verdict, judge, ratio_of
-
-Progress = Callable[[int, int, float], None]
+from ._subject import Progress, Subject
+from ._verdict import Outcome, Verdict, decide, judge_hardest, ratio_of
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The verdicts on a configuration, worst seed first, and where the bounds lose."""
+    """The verdicts on a configuration, worst seed first, and where the bounds lose.
+
+    `findings` are the tables that the paper's subject shows beside the verdicts, `notes` its lines
+    on where the runs came from.
+    """
 
     paper: str
     setting: Setting
@@ -31,6 +34,13 @@ class Audit:
     verdicts: tuple[Verdict, ...]
     slack: tuple[dict[str, float | str], ...]
     seconds: float
+    findings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def violated(self) -> bool:
+        """Whether any claim is violated."""
+        return any(verdict.outcome is Outcome.VIOLATED for verdict in self.verdicts)
 
     def to_json(self) -> dict[str, Any]:
         """One object for machines."""
@@ -39,6 +49,8 @@ class Audit:
             "seeds": list(self.seeds),
             "claims": [verdict.to_json() for verdict in self.verdicts],
             "slack": list(self.slack),
+            "findings": self.findings,
+            "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }
 
@@ -48,17 +60,20 @@ def audit(
     *,
     delta: float = 0.05,
     variants: Sequence[str] | None = None,
+    run: Run | None = None,
+    data: DataModel | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Train every seed of `config` in float64 and ask every claim of its paper.
 
     `variants` limits the variants that are asked; by default all that are not known to fail.
+    `run` is a finished run of this configuration: where it holds what is needed nothing is trained.
+    `data` takes the place of the configuration's data model, such as `data.Arrays(x, y)`.
     """
     began = time.perf_counter()
     check_fraction("delta", delta)
     paper = papers.of_model(config.model)
-    subject_of, slack_of = paper.part("subject"), paper.part("slack")
-    subjects = [subject_of(config, seed, delta=delta, progress=progress) for seed in config.seeds]
+    subjects = _subjects(paper, config, delta=delta, run=run, data=data, progress=progress)
     verdicts = []
     for claim in claims.of_paper(paper.key):
         for name, variant in claim.variants.items():
@@ -66,62 +81,57 @@ def audit(
                 continue
             asked = [v for s in subjects if (v := ask(claim, s, name)) is not None]
             if asked:
-                verdicts.append(_worst(asked))
+                verdicts.append(worst(asked))
+    notes = [note for s in subjects if (note := getattr(s, "note", ""))]
     return Audit(
         paper=paper.key,
         setting=subjects[0].setting,
         seeds=tuple(config.seeds),
         verdicts=tuple(verdicts),
-        slack=tuple(slack_of(subjects[0], "printed")),
+        slack=tuple(paper.part("slack")(subjects[0], "printed")) if paper.slack else (),
         seconds=time.perf_counter() - began,
+        findings={k: dict(v) for k, v in getattr(subjects[0], "findings", {}).items()},
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def ask(claim: Claim, subject: Any, variant: str) -> Verdict | None:
-    """One claim about one run: at its worst instance there, or None if it does not concern it."""
+def _subjects(paper: Paper, config: TrainConfig, **given: Any) -> list[Subject]:
+    """The subject of every seed; `run` and `data` go to those that take them."""
+    subject_of = paper.part("subject")
+    known = inspect.signature(subject_of).parameters
+    for name in ("run", "data"):
+        if name not in known and given.pop(name) is not None:
+            problem = f"is not used by the audit of {paper.key}, which trains on its own data"
+            raise BadArgument(name, "given", problem, fix="leave it out")
+    return [subject_of(config, seed, **given) for seed in config.seeds]
+
+
+def ask(claim: Claim, subject: Subject, variant: str) -> Verdict | None:
+    """One claim about one run: at its hardest instance there, or None if it does not concern it."""
     if claim.measured is not None and claim.bound is not None:
         return _against_bound(claim, subject, variant)
-    for family in claim.families:
-        instances = subject.instances(instance_type(family))
-        if instances:
-            return judge(claim, _hardest(claim, instances, variant), variant)
-    return None
+    kind = claim.instance_class if claim.families else None
+    instances = subject.instances(kind) if kind is not None else ()
+    return judge_hardest(claim, instances, variant) if len(instances) else None
 
 
-def instance_type(family: Any) -> type:
-    """The class of the instances that a family draws."""
-    return type(family.draw(generator(stream(0, "audit")), 1))
-
-
-def _hardest(claim: Claim, instances: list[Any], variant: str) -> Any:
-    if len(instances) == 1:
-        return instances[0]
-    with float64():
-        batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
-        ratios = jax.jit(jax.vmap(lambda i: ratio_of(claim.kind, claim.evaluate(i, variant))))(
-            batch
-        )
-    return instances[int(np.nanargmax(ratios))]
-
-
-def _against_bound(claim: Claim, subject: Any, variant: str) -> Verdict:
-    """A measured left side beside the right side of the setting."""
+def _against_bound(claim: Claim, subject: Subject, variant: str) -> Verdict:
+    """A measured left side beside the right side of the setting, if there is a promise at all."""
     assert claim.measured is not None
-    assert claim.bound is not None
-    lhs = float(claim.measured(subject))
-    bound = claim.bound(subject.setting, variant)
-    ratio = lhs / bound.rhs
-    outcome = Outcome.HOLDS
-    message = f"left side {lhs:.4g} against {bound.rhs:.4g}: ratio {ratio:.3g}"
-    if ratio > 1:
-        # One exceedance is what a high-probability statement allows.
-        allowed = claim.kind is Kind.HIGH_PROBABILITY
-        outcome = Outcome.INCONCLUSIVE if allowed else Outcome.VIOLATED
-    elif bound.trivial is not None and bound.rhs >= bound.trivial:
-        outcome = Outcome.VACUOUS
-        message = f"the bound {bound.rhs:.4g} is not below the trivial {bound.trivial:.4g}"
-    constants = {name: float(value) for name, value in bound.constants.items()}
-    return Verdict(claim.id, variant, outcome, message, lhs, bound.rhs, ratio, (), constants)
+    bound, checks = claim.promise(subject.setting, variant)
+    if claim.conditions is not None:
+        checks += claim.conditions(subject, variant)
+    sides = Sides(
+        np.float64(claim.measured(subject)), np.float64(bound.rhs), dict(bound.constants),
+        bound.trivial,
+    )  # fmt: skip
+    with float64():
+        ratio = float(ratio_of(claim.kind, sides))
+    verdict = decide(claim, variant, sides, checks, ratio)
+    if verdict.outcome is Outcome.VIOLATED and claim.kind is Kind.HIGH_PROBABILITY:
+        message = f"{verdict.message}; one run may exceed it, with the probability that is allowed"
+        return replace(verdict, outcome=Outcome.INCONCLUSIVE, message=message)
+    return verdict
 
 
 _ORDER = (
@@ -133,6 +143,6 @@ _ORDER = (
 )
 
 
-def _worst(verdicts: list[Verdict]) -> Verdict:
+def worst(verdicts: list[Verdict]) -> Verdict:
     """The seed that speaks most against the claim."""
     return min(verdicts, key=lambda v: (_ORDER.index(v.outcome), -np.nan_to_num(v.ratio)))

@@ -116,6 +116,7 @@ class _Interpreter:
             "scan": self._scan,
             "while": self._while,
             "cond": self._cond,
+            "platform_index": _platform_index,
         }
 
     def evaluate(
@@ -195,6 +196,12 @@ class _Interpreter:
             _hull_of(cases, variable)
             for cases, variable in zip(zip(*results, strict=True), equation.outvars, strict=True)
         ]
+
+
+def _platform_index(equation: Equation) -> Value:
+    """Which branch of `lax.platform_dependent` runs here: the one for the CPU, or the default."""
+    platforms = equation.params["platforms"]
+    return Value(np.asarray(next(k for k, p in enumerate(platforms) if p is None or "cpu" in p)))
 
 
 def _needed(jaxpr: Any) -> list[Equation]:

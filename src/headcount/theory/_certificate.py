@@ -7,6 +7,7 @@ certificate holds one instance; a "frequency" certificate holds a case, a seed a
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -24,6 +25,12 @@ from ._verdict import judge
 FORMAT = "headcount-certificate"
 VERSION = 1
 KINDS = ("instance", "frequency")
+FIELDS = {
+    *("format", "version", "claim", "variant", "kind", "note", "claimed"),
+    *("instance", "hypotheses", "case"),
+}
+LARGEST_FILE = 10**8
+"""Bytes; a million entries take a quarter of this."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +88,46 @@ def decode(name: str, value: Any) -> Any:
     if isinstance(value, (str, int)):
         return value
     try:
-        array = np.array([float(v) for v in value["values"]], dtype=np.float64)
-        return array.reshape(value["shape"])
-    except (KeyError, TypeError, ValueError) as error:
+        shape, values = value["shape"], value["values"]
+        if not (isinstance(shape, list) and all(type(size) is int for size in shape)):
+            raise TypeError(f"shape {shape!r}")
+        if not isinstance(values, list):
+            raise TypeError("its values are no list")
+        array = np.array([_number(v) for v in values], dtype=np.float64)
+        if min(shape, default=0) < 0 or math.prod(shape) != array.size:
+            raise ValueError(f"{array.size} values for the shape {shape}")
+        return array.reshape(shape)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadArgument(
             "file", name, f"is not an array: {error}", fix="write it again"
         ) from error
 
 
+def _number(value: Any) -> float:
+    """A number, or its decimal string; nothing else that Python would take for one."""
+    plain = isinstance(value, str) and value.isascii() and "_" not in value
+    if isinstance(value, bool) or not (plain or isinstance(value, (int, float))):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; two entries of one name could be read in two ways."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise ValueError("a name occurs twice in one table")
+    return table
+
+
 def read_certificate(path: Path) -> Certificate:
     """Read and check the form of a certificate file."""
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        size = Path(path).stat().st_size
+        if size > LARGEST_FILE:
+            raise ValueError(f"{size} bytes exceed {LARGEST_FILE}")
+        text = Path(path).read_text(encoding="utf-8")
+        content = json.loads(text, object_pairs_hook=_without_repetition)
+    except (OSError, ValueError, RecursionError) as error:
         raise BadArgument(
             "file", str(path), f"cannot be read: {error}", fix="give a file"
         ) from error
@@ -106,11 +140,13 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
         raise BadArgument(
             "file", source, "is not a Headcount certificate", fix="use what falsify wrote"
         )
-    if content.get("version") != VERSION:
+    if type(content.get("version")) is not int or content["version"] != VERSION:
         raise BadArgument(
             "file", source, f"has version {content.get('version')}", fix=f"need {VERSION}"
         )
     try:
+        for name in sorted(set(content) - FIELDS):
+            raise ValueError(f"{name}, which is no field of a certificate")
         kind = content["kind"]
         for name in ("claim", "variant", "kind"):
             if not isinstance(content[name], str):
@@ -120,21 +156,26 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
         for name in ("instance", "claimed", "case"):
             if not isinstance(content.get(name, {}), dict):
                 raise TypeError(f"{name}: {content[name]!r} is no table")
+        note = content.get("note", "")
+        if any(h.get("holds", True) is not True for h in content.get("hypotheses", [])):
+            raise ValueError("hypotheses, one of which it says does not hold")
+        if not isinstance(note, str):
+            raise TypeError(f"note: {note!r} is no text")
         checks = tuple(
-            Check(h["name"], float(h["value"]), float(h["threshold"]))
+            Check(h["name"], _number(h["value"]), _number(h["threshold"]))
             for h in content.get("hypotheses", [])
         )
         return Certificate(
             claim=content["claim"],
             variant=content["variant"],
             kind=kind,
-            claimed={key: float(value) for key, value in content["claimed"].items()},
+            claimed={key: _number(value) for key, value in content["claimed"].items()},
             instance={name: decode(name, v) for name, v in content.get("instance", {}).items()},
             hypotheses=checks,
             case=content.get("case", {}),
-            note=content.get("note", ""),
+            note=note,
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, BadArgument):
             raise
         raise BadArgument(

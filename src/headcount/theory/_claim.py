@@ -61,6 +61,10 @@ class Bound(NamedTuple):
     trivial: float | None = None
 
 
+SLACK = 1e-12
+"""A hypothesis may be missed by this, relatively: rounding of float64."""
+
+
 class Check(NamedTuple):
     """One hypothesis measured: it holds when value <= threshold (up to rounding)."""
 
@@ -76,7 +80,7 @@ class Check(NamedTuple):
     @property
     def holds(self) -> bool:
         """Whether value <= threshold, allowing one part in 10^12 of rounding."""
-        return bool(self.value <= self.threshold + 1e-12 * max(1.0, abs(self.threshold)))
+        return bool(self.value <= self.threshold + SLACK * max(1.0, abs(self.threshold)))
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `audit --json` prints."""
@@ -131,7 +135,8 @@ class Family:
     `draw(rng, count)` gives `count` instances along a leading axis, as NumPy arrays; `project`
     maps the arrays of one instance into the hypotheses: it makes draws admissible and keeps
     gradient ascent inside. `differentiable` is false where only search helps; `plain` families
-    are searched from their own draws alone, neither rescaled nor reshaped.
+    are searched from their own draws alone, neither rescaled nor reshaped. The search goes on to
+    other sizes, of up to `largest` entries; `project` must work at any.
     """
 
     name: str
@@ -139,6 +144,7 @@ class Family:
     project: Callable[[Instance], Instance]
     differentiable: bool = True
     plain: bool = False
+    largest: int = 1500
 
     def sample(self, key: PRNGKeyArray) -> Instance:
         """One random admissible instance."""
@@ -188,6 +194,8 @@ class Claim:
     """The hypotheses that a setting alone decides: no right side is used unless they hold."""
     measured: Callable[[Any], Any] | None = None
     """The left side on an audited run, for claims whose right side is that of the setting."""
+    conditions: Callable[[Any, str], tuple[Check, ...]] | None = None
+    """The hypotheses that are measured on an audited run, beside those that the setting decides."""
     needs_event: bool = False
     """Whether the printed statement is conditioned on an event; instances use what was realised."""
     errata: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from ..core import check_count, check_fraction
+from ..core import BadArgument, check_count, check_fraction
 
 
 class Interval(NamedTuple):
@@ -23,9 +23,15 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.999) -> I
     """The exact binomial interval of a probability from `successes` out of `trials`.
 
     low solves P(Bin(N, p) >= k) = (1-confidence)/2, high solves P(Bin(N, p) <= k) = the same.
+
+    >>> clopper_pearson(0, 10, confidence=0.95).high  # 1 - 0.025^{1/10}
+    0.30849...
     """
     check_count("trials", trials)
     check_count("successes", successes, least=0)
+    if successes > trials:
+        problem = f"is more than the {trials} trials"
+        raise BadArgument("successes", successes, problem, fix="give successes, then trials")
     check_fraction("confidence", confidence)
     half = (1 - confidence) / 2
     low = 0.0 if successes == 0 else float(stats.beta.ppf(half, successes, trials - successes + 1))
@@ -46,7 +52,8 @@ class Experiment:
     `exceeds_naively(case, variant, seed, repetitions)` counts exceedances by an independent
     NumPy path with its own random numbers; `delta(case)` is the probability that is allowed.
     `case_problem(case)` says why a case is outside the claim's domain; `vary(rng)` draws another
-    case for the search.
+    case for the search. `exact(case, variant, factor)` encloses the probability itself in cases
+    small enough to be enumerated, with the bound scaled by the factor, and is None elsewhere.
     """
 
     cases: tuple[Mapping[str, Any], ...]
@@ -56,6 +63,7 @@ class Experiment:
     exceeds_naively: Callable[[Mapping[str, Any], str, int, int], int]
     case_problem: Callable[[Mapping[str, Any]], str | None] = lambda case: None
     vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
+    exact: Callable[[Mapping[str, Any], str, float], Interval | None] | None = None
 
     def searched(self, rng: np.random.Generator, count: int) -> list[Mapping[str, Any]]:
         """The declared cases and `count` random ones, those inside the domain."""

@@ -2,8 +2,8 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, get_args
 
 import jax
 import numpy as np
@@ -19,6 +19,23 @@ def instance_class(cls: Class) -> Class:
     static = [f.name for f in dataclasses.fields(cls) if f.type in _STATIC]
     data = [f.name for f in dataclasses.fields(cls) if f.name not in static]
     return jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=static)
+
+
+class Batch(Sequence[Any]):
+    """Instances along the leading axis of the arrays of one: they are split when asked for."""
+
+    def __init__(self, tree: Any) -> None:
+        self.tree = tree
+
+    def __len__(self) -> int:
+        """How many instances there are."""
+        return len(jax.tree.leaves(self.tree)[0])
+
+    def __getitem__(self, k: Any) -> Any:
+        """Instance k."""
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        return jax.tree.map(lambda leaf: leaf[k], self.tree)
 
 
 def arrays_of(instance: Any) -> dict[str, Any]:
@@ -66,7 +83,8 @@ def axes_of(kind: type) -> dict[str, tuple[str, ...]]:
             assert match is not None, f"{kind.__name__}.{field.name} names no axes"
             letters[field.name] = tuple(match[1].split())
         else:
-            letters[field.name] = tuple(field.type.dim_str.split())
+            shaped = (*get_args(field.type), field.type)[0]  # Array is a union of array types
+            letters[field.name] = tuple(shaped.dim_str.split())
     return letters
 
 

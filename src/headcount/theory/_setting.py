@@ -2,6 +2,8 @@
 
 from typing import Any, Protocol, Self
 
+from ..training import TrainConfig
+
 
 class Setting(Protocol):
     """Sizes, radii and probabilities that a theorem's right side depends on.
@@ -9,6 +11,10 @@ class Setting(Protocol):
     A paper's own class is a frozen dataclass with more fields than these; head counting changes
     width, steps and step size through `resized`.
     """
+
+    @classmethod
+    def of(cls, config: TrainConfig, *, delta: float) -> Self:
+        """The setting of a configuration, with events of failure probability `delta`."""
 
     @property
     def width(self) -> int:

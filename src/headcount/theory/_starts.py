@@ -77,13 +77,24 @@ def starts(family: Family, rng: np.random.Generator, count: int) -> Instance:
 
 
 def neighbours(best: Instance, rng: np.random.Generator, count: int) -> Instance:
-    """`count` perturbations of the instances in `best`, each at its own relative scale."""
+    """`count` perturbations of the instances in `best`, each at its own relative scale.
+
+    A third moves every array, a third one array only, a third gives one array a special shape:
+    worst cases tend to lie at kinks and on boundaries, where there is no slope to follow.
+    """
     leaves, structure = jax.tree.flatten(best)
     parents = rng.integers(0, len(leaves[0]), count)
     size = np.exp(rng.uniform(np.log(1e-4), np.log(0.5), count))
+    kind, chosen = np.arange(count) % 3, rng.integers(0, len(leaves), count)
     moved: list[Any] = []
-    for leaf in (np.asarray(leaf, dtype=np.float64)[parents] for leaf in leaves):
+    for index, leaf in enumerate(np.asarray(leaf, dtype=np.float64)[parents] for leaf in leaves):
         shape = (-1, *[1] * (leaf.ndim - 1))
         typical = np.sqrt(np.mean(leaf.reshape(count, -1) ** 2, axis=1) + 1e-12)
-        moved.append(leaf + (size * typical).reshape(shape) * rng.normal(size=leaf.shape))
+        step = (size * typical).reshape(shape) * rng.normal(size=leaf.shape)
+        shaped = typical.reshape(shape) * np.stack([change(leaf) for change in STRUCTURES])
+        own = shaped[rng.integers(0, len(STRUCTURES), count), np.arange(count)]
+        here = chosen == index
+        stepped = ((kind == 0) | ((kind == 1) & here)).reshape(shape)
+        special = ((kind == 2) & here).reshape(shape)
+        moved.append(np.where(special, own, leaf + np.where(stepped, step, 0.0)))
     return jax.tree.unflatten(structure, moved)

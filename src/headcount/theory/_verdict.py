@@ -5,8 +5,8 @@ One rule for everybody: no right side is used unless every hypothesis was evalua
 
 import enum
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -15,9 +15,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from ..core import Array, BadArgument, check_count, float64, stream
-from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, generator
+from ._claim import SLACK, Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
-from ._frequency import Frequency, frequency_of
+from ._frequency import Frequency, Interval, frequency_of
+from ._pytree import Batch
 from ._rounding import ordered, round_down, round_up
 
 ROUNDING = 1e-9
@@ -100,10 +101,14 @@ def ratio_of(kind: Kind, sides: Sides) -> Any:
 
 
 def score_of(kind: Kind, sides: Sides) -> Any:
-    """What the falsifier climbs: log(lhs/rhs) at the worst entry, for sides of any sign."""
+    """What the falsifier climbs: log(lhs/rhs) at the worst entry, for sides of any sign.
+
+    Where the left side is estimated, its interval's lower end counts.
+    """
     if kind is Kind.IDENTITY:
         return jnp.log(jnp.maximum(ratio_of(kind, sides), 1e-250))
-    lhs, rhs = jnp.broadcast_arrays(jnp.asarray(sides.lhs), jnp.asarray(sides.rhs))
+    certain = jnp.asarray(sides.lhs) - jnp.asarray(sides.spread)
+    lhs, rhs = jnp.broadcast_arrays(certain, jnp.asarray(sides.rhs))
     gap = (lhs - rhs) / jnp.maximum(jnp.abs(lhs) + jnp.abs(rhs), _TINY)
     ratios = _ratios(lhs, rhs)
     known = (ratios > 1e-250) & (ratios < 1e250)
@@ -140,7 +145,7 @@ def judge(
     name = claim.variant(variant)
     problem = outside_domain(instance)
     if problem is not None:
-        return Verdict(claim.id, name, Outcome.NOT_APPLICABLE, f"outside the domain: {problem}")
+        return _no_instance(claim, name, problem)
     with float64():
         checks, sides = _evaluate(claim, name, instance)
         if setting is not None:
@@ -153,10 +158,78 @@ def judge(
     return decide(claim, name, sides, checks, ratio)
 
 
+def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> Verdict:
+    """Ask `claim` about all instances; the verdict on the one that speaks most against it.
+
+    Only those that meet every hypothesis count; if none does, the verdict says what fails. One
+    that cannot be evaluated (NaN, overflow) is harder than all that hold, but hides no violation.
+    """
+    if len(instances) == 1:
+        return judge(claim, instances[0], variant)
+    with float64():
+        if isinstance(instances, Batch):
+            batch = jax.tree.map(jnp.asarray, instances.tree)
+        else:
+            batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
+        measured, sides, ratios = _mapped(claim, variant)(batch)
+    apply = np.ones(len(instances), bool)
+    checks = [
+        [Check(h.name, float(v), float(at)) for v, at in zip(*map(np.asarray, pair), strict=True)]
+        for h, pair in zip(claim.hypotheses, measured, strict=True)
+    ]
+    for column in checks:
+        apply &= np.array([check.holds for check in column])
+    hardness = np.where(np.isnan(ratios), 1 + ROUNDING, ratios)
+    chosen = int(np.argmax(np.where(apply, hardness, -np.inf)))
+    problem = outside_domain(instances[chosen])
+    if problem is not None:
+        return _no_instance(claim, variant, problem)
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], sides)
+    found = tuple(column[chosen] for column in checks)
+    verdict = decide(claim, variant, one, found, float(ratios[chosen]))
+    if apply.all() or not apply.any():
+        return verdict
+    left = f"{len(instances) - int(apply.sum())} of {len(instances)}"
+    message = f"{verdict.message} ({left} instances are outside its hypotheses)"
+    return replace(verdict, message=message)
+
+
+@functools.lru_cache(maxsize=256)
+def _mapped(claim: Claim, variant: str) -> Any:
+    """Hypotheses, sides and ratio of a batch of instances; NaN where a side is not finite."""
+
+    def evaluate(instance: Instance) -> tuple[list[Any], Sides, Any]:
+        measured = [
+            (jnp.asarray(h.value(instance)), jnp.asarray(h.limit(instance, variant)))
+            for h in claim.hypotheses
+        ]
+        sides = claim.evaluate(instance, variant)
+        ratio = ratio_of(claim.kind, sides)
+        finite = jnp.all(jnp.isfinite(sides.lhs)) & jnp.all(jnp.isfinite(sides.rhs))
+        return measured, sides, jnp.where(finite, ratio, jnp.nan)
+
+    return jax.jit(jax.vmap(evaluate), compiler_options=quick_compilation())
+
+
+def admissible(hypotheses: tuple[Hypothesis, ...], instance: Instance, variant: str) -> Any:
+    """Whether every hypothesis holds, up to the rounding that `Check.holds` allows, under jit."""
+    holds = jnp.asarray(True)
+    for hypothesis in hypotheses:
+        limit = jnp.asarray(hypothesis.limit(instance, variant))
+        allowed = limit + SLACK * jnp.maximum(1.0, jnp.abs(limit))
+        holds &= jnp.asarray(hypothesis.value(instance)) <= allowed
+    return holds
+
+
 def outside_domain(instance: Instance) -> str | None:
     """Why an instance is not one of those that its class describes; None if it is."""
     problem = getattr(instance, "problem", None)
     return problem() if problem is not None else None
+
+
+def _no_instance(claim: Claim, variant: str, problem: str) -> Verdict:
+    message = f"outside the domain: {problem}"
+    return Verdict(claim.id, variant, Outcome.NOT_APPLICABLE, message)
 
 
 def _event(claim: Claim, event: Check | None) -> tuple[Check, ...]:
@@ -229,12 +302,15 @@ def _outcome(
     left, right = ordered(lhs, rhs)
     shown = f"left side {left} against {right}"
     if ratio > 1 + ROUNDING and lhs - spread > rhs:
-        return Outcome.VIOLATED, f"{shown}: ratio {round_down(ratio, 6)}"
+        size = round_down(ratio, 6) if ratio > 1.00001 else f"1 + {round_down(ratio - 1)}"
+        return Outcome.VIOLATED, f"{shown}: ratio {size}"
     if spread and lhs + spread > rhs:
         return Outcome.INCONCLUSIVE, f"{shown}, with an uncertainty of {round_up(spread)}"
     if sides.trivial is not None and rhs >= float(sides.trivial):
         known = round_down(float(sides.trivial))
         return Outcome.VACUOUS, f"the bound {round_up(rhs)} is not below the trivial {known}"
+    if lhs > rhs:
+        return Outcome.HOLDS, f"both sides are {round_up(rhs)} up to rounding"
     return Outcome.HOLDS, f"{shown}: ratio {round_up(ratio)}"
 
 
@@ -258,7 +334,10 @@ def judge_frequency(
     repetitions: int = 2000,
     seed: int = 0,
 ) -> Verdict:
-    """How often the inequality of a high-probability claim fails over seeds, against delta."""
+    """How often the inequality of a high-probability claim fails over seeds, against delta.
+
+    Where the probability itself is known it is used: nothing is drawn then.
+    """
     name = claim.variant(variant)
     check_count("repetitions", repetitions)
     if claim.experiment is None:
@@ -266,10 +345,14 @@ def judge_frequency(
     problem = claim.experiment.case_problem(case)
     if problem is not None:
         raise BadArgument("case", dict(case), problem, fix="see the claim's own cases")
+    delta = claim.experiment.delta(case)
+    exact = claim.experiment.exact
+    interval = exact(case, name, claim.factor) if exact is not None else None
+    if interval is not None:
+        return _judge_exactly(claim, name, interval, delta)
     drawn = claim.experiment.draw(case, generator(stream(seed, "frequency", claim.id)), repetitions)
     with float64():
         exceeded = np.asarray(_counter(claim, name)(drawn))
-    delta = claim.experiment.delta(case)
     result = frequency_of(int(exceeded.sum()), repetitions, delta)
     message = (
         f"failed {result.exceedances} times in {repetitions}: "
@@ -286,3 +369,13 @@ def judge_frequency(
         ratio=result.rate / delta,
         frequency=result,
     )
+
+
+def _judge_exactly(claim: Claim, name: str, interval: Interval, delta: float) -> Verdict:
+    """The verdict on a probability that was enclosed rather than estimated."""
+    low, high = interval
+    outcome = Outcome.HOLDS if high <= delta else Outcome.INCONCLUSIVE
+    outcome = Outcome.VIOLATED if low > delta else outcome
+    shown = f"[{round_down(low)}, {round_up(high)}]"
+    message = f"fails with a probability in {shown} against delta = {delta:g}"
+    return Verdict(claim.id, name, outcome, message, lhs=low, rhs=delta, ratio=low / delta)

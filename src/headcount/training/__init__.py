@@ -17,6 +17,10 @@ from ._config import build_rule as build_rule
 from ._config import config_of_run as config_of_run
 from ._config import run_config as run_config
 from ._config import sizes as sizes
+from ._epochs import EpochState as EpochState
+from ._epochs import EpochTraining as EpochTraining
+from ._epochs import cross_entropy as cross_entropy
+from ._epochs import sign_regression as sign_regression
 from ._path_arda2026 import arda2026_chunk as arda2026_chunk
 from ._path_arda2026 import arda2026_path as arda2026_path
 from ._path_deora2024 import deora2024_chunk as deora2024_chunk
@@ -31,6 +35,7 @@ from ._paths import GradientPath as GradientPath
 from ._paths import fold_chunks as fold_chunks
 from ._paths import generic_path as generic_path
 from ._paths import gradient_path as gradient_path
+from ._paths import map_over_chunks as map_over_chunks
 from ._paths import naive_path as naive_path
 from ._paths import register_path as register_path
 from ._projections import HeadBalls as HeadBalls
@@ -55,6 +60,9 @@ from ._rules import projgd as projgd
 from ._rules import projsgd as projsgd
 from ._rules import sgd as sgd
 from ._run import Run as Run
+from ._stored import gathered as gathered
+from ._stored import read_run as read_run
+from ._stored import replay as replay
 from ._tracers import Pass as Pass
 from ._tracers import Tracer as Tracer
 from ._tracers import tracers as tracers

@@ -23,7 +23,7 @@ from ..core._tree import blocks
 from ..data import DataModel, PositionalTokens, data_models
 from ._projections import Projection
 from ._recipes import Recipe, inverse_root, recipe_of
-from ._recorders import recorders
+from ._recorders import Recorder, recorders
 from ._rules import UpdateRule, optimisers
 from ._run import Run
 from ._tracers import Tracer
@@ -234,12 +234,15 @@ def sizes(config: ProblemConfig) -> dict[str, int]:
     }
 
 
-def build_problem(config: ProblemConfig) -> BuiltProblem:
-    """Model, initial parameters and data, checked; nothing is compiled yet."""
+def build_problem(config: ProblemConfig, data: DataModel | None = None) -> BuiltProblem:
+    """Model, initial parameters and data, checked; nothing is compiled yet.
+
+    `data` takes the place of the configuration's data model.
+    """
     recipe, init = config.recipe, config.init
     owner = f"{init} of {config.model}"
     options = check_options("init_options", owner, recipe.start_options(init), config.init_options)
-    data = build_data(config)
+    data = build_data(config) if data is None else data
     if not config.seeds:
         raise BadArgument("seeds", config.seeds, "is empty", fix="for example 0:5")
     built = build_model(config, data)
@@ -268,12 +271,15 @@ def _fresh(config: ProblemConfig, data: DataModel, seed: int) -> Any:
     return sample
 
 
-def build(config: TrainConfig) -> Built:
-    """Everything that a configuration stands for, checked; nothing is compiled yet."""
+def build(config: TrainConfig, data: DataModel | None = None) -> Built:
+    """Everything that a configuration stands for, checked; nothing is compiled yet.
+
+    `data` takes the place of the configuration's data model.
+    """
     loss, rule = losses[config.loss], build_rule(config)
     for recorder in config.record:
         recorders[recorder]
-    return Built(**vars(build_problem(config)), rule=rule, loss=loss)
+    return Built(**vars(build_problem(config, data)), rule=rule, loss=loss)
 
 
 def run_config(
@@ -281,12 +287,14 @@ def run_config(
     *,
     built: Built | None = None,
     trace: str | Tracer | Sequence[str | Tracer] = (),
+    record: Sequence[Recorder] = (),
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
     """Build, unless that is done, and train; the run's settings hold the whole configuration.
 
     `trace` is no part of it: tracing changes nothing that a configuration describes.
+    `record` are recorders beside those that the configuration names.
     """
     built = built or build(config)
     run = train(
@@ -299,7 +307,7 @@ def run_config(
         loss=built.loss,
         seeds=config.seeds,
         validation=built.validation,
-        record=config.record,
+        record=(*config.record, *record),
         record_every=config.record_every,
         trace=trace,
         keep=config.keep,

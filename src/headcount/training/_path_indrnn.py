@@ -47,18 +47,19 @@ def _forward(
     With a table, x holds (xi_t, s_t) in place of tokens.
     """
 
-    U_0 = params.U[:, 0]  # out here, so that the loop does not gather a column at every step
+    U_0 = params.U[None, :, 0]  # out here, so that the loop does not gather a column at every step
+    w = params.w[None]
 
     def drive(x_t: Float[Array, "b f"], row: Float[Array, "m"] | None) -> Lanes:
-        return x_t @ params.U.T if row is None else x_t[:, :1] * U_0 + x_t[:, 1:] * row
+        return x_t @ params.U.T if row is None else x_t[:, :1] * U_0 + x_t[:, 1:] * row[None]
 
     def step(
         carry: tuple[Lanes, Lanes], at_t: tuple[Array, Array | None]
     ) -> tuple[tuple[Lanes, Lanes], Lanes]:
         h, D = carry
-        pre = drive(*at_t) + params.w * h
+        pre = drive(*at_t) + w * h
         slope = model.activation.derivative(pre)
-        return (model.activation(pre), slope * (h + params.w * D)), slope
+        return (model.activation(pre), slope * (h + w * D)), slope
 
     start = jnp.zeros((x.shape[1], model.m), x.dtype)
     (h, D), slopes = jax.lax.scan(step, (start, start), (x, table))
@@ -79,7 +80,7 @@ def _gradient_U(
         g, total = carry
         slope, x_t = at_t
         delta = slope * g
-        return (params.w * delta, total + x_t.T @ delta), None
+        return (params.w[None] * delta, total + x_t.T @ delta), None
 
     start = (grad_h, jnp.zeros(params.U.T.shape, x.dtype))
     (_, total), _ = jax.lax.scan(step, start, (slopes, x), reverse=True)
@@ -97,7 +98,7 @@ def _gradient_table(
     def step(g: Lanes, at_t: tuple[Lanes, Array]) -> tuple[Lanes, Array]:
         slope, x_t = at_t
         delta = slope * g
-        return params.w * delta, x_t.T @ delta
+        return params.w[None] * delta, x_t.T @ delta
 
     return jax.lax.scan(step, grad_h, (slopes, x), reverse=True)[1]
 
@@ -127,7 +128,7 @@ def indrnn_path(
         h, D, slopes = _forward(model, params, x, shared)
         f = h @ params.c / root
         r = weight * loss.slope(f, y) / root
-        drive = gradient_of_drive(params, x, slopes, r[:, None] * params.c)
+        drive = gradient_of_drive(params, x, slopes, jnp.outer(r, params.c))
         gradient = IndRNNParams(c=r @ h, U=drive, w=params.c * (r @ D))
         return jnp.sum(weight * loss.pointwise(f, y)), gradient, D
 
@@ -147,7 +148,7 @@ def indrnn_path(
         def sums_and_lengths(samples: Samples) -> tuple[tuple[Array, IndRNNParams, Array], Array]:
             value, gradient, D = one_chunk(params, shared, samples)
             fresh = (samples.weight > 0).astype(D.dtype)
-            lengths = jnp.sqrt(jnp.sum((output * D) ** 2, axis=1))
+            lengths = jnp.sqrt(jnp.sum((output[None] * D) ** 2, axis=1))
             return (value, gradient, output * (fresh @ D)), lengths
 
         (value, gradient, total), lengths = fold_chunks(sums_and_lengths, data)

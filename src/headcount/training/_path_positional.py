@@ -126,7 +126,7 @@ def _tokens(
 ) -> _Tokens:
     xi, s = parts
     P = tokens.channels.astype(xi.dtype)
-    x = _written(jnp.concatenate([xi[:, :, None], s[:, :, None] * P], axis=2))
+    x = _written(jnp.concatenate([xi[:, :, None], s[:, :, None] * P[None]], axis=2))
     if isinstance(model.query, FixedQuery):
         free = jnp.asarray(model.query.vector[0], xi.dtype)
         return _Tokens(xi, s, x, jnp.full_like(xi[:, 0], free), jnp.ones_like(s[:, 0]))
@@ -156,11 +156,12 @@ def _tables(
 
 def _attend(shared: _Tables, own: _Tokens) -> _Attended:
     xi, s = own.xi[:, :, None], own.s[:, :, None]
-    Wq = _written(own.a[:, None, None] * shared.W_a + own.b[:, None, None] * shared.W_b)
+    Wq = _written(own.a[:, None, None] * shared.W_a[None] + own.b[:, None, None] * shared.W_b[None])
     z = jnp.einsum("btd,bdm->btm", own.x, Wq)
     e = _written(jnp.exp(z - jnp.max(z, axis=1, keepdims=True)))
-    first = _written(own.xi[:, :1] * shared.U_0 + own.s[:, :1] * shared.U_t[0])
-    v = xi * shared.U_0 + s * shared.U_t - first[:, None]
+    U_0, U_t = shared.U_0[None], shared.U_t[None]
+    first = _written(own.xi[:, :1] * U_0 + own.s[:, :1] * U_t[:, 0])
+    v = xi * U_0[None] + s * U_t - first[:, None]
     if own.xi.shape[1] == 1:
         v = jnp.zeros_like(e)
     ones = jnp.ones_like(own.xi)
@@ -184,7 +185,7 @@ def _chunk_sums(
     h = model.activation(s)
     f = h @ shared.c / root
     r = weight * loss.slope(f, y)
-    k = shared.c * model.activation.derivative(s) / (root * total)
+    k = shared.c[None] * model.activation.derivative(s) / (root * total)
     h, r, k = _written((h, r, k))
     spread = _written(e * (v - mean[:, None]) * k[:, None])
     xt = _written(jnp.swapaxes(own.x, 1, 2))
@@ -218,7 +219,7 @@ def _gradient_W(
     """sum_j left q^T = (sum_j a left, (sum_j b left) p^T)."""
     by_a, by_b = jnp.transpose(left, (0, 2, 1))
     p = _query_channels(model, tokens, left.dtype)
-    return jnp.concatenate([by_a[:, :, None], by_b[:, :, None] * p], axis=2)
+    return jnp.concatenate([by_a[:, :, None], by_b[:, :, None] * p[None, None]], axis=2)
 
 
 register_path(PooledAttention, positional_path, arda2026_chunk, tokens=PositionalTokens)

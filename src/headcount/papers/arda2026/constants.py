@@ -128,11 +128,24 @@ def known_output(sigma: Activation, B_U: Number, rho: Any, m: Number) -> Number:
     return _smallest(near_start, output_trivially(sigma, rho, m))
 
 
+def known_loss(sigma: Activation, B_U: Number, rho: Any, nu: Any, m: Number) -> Number:
+    """(known |f| + y_max*)^2, which bounds the loss on all of Omega_rho without Theorem 1."""
+    y_max = label_envelope(sigma, nu, 1, "sharp")
+    return (known_output(sigma, B_U, rho, m) + y_max) ** 2
+
+
 def known_change(sigma: Activation, B_U: Number, rho: Any, nu: Any, m: Number) -> Number:
     """What bounds the change-of-feature error without (38): both gradients by their own bound."""
     L1 = lipschitz(sigma, B_U, "sharp")
     here, at_start = (gradient_envelope(sigma, L1, r, m, "sharp") for r in (rho, (0.0, 0.0, 0.0)))
     return (here + at_start) * (length(nu) + length(rho))
+
+
+def known_descent(sigma: Activation, B_U: Number, rho: Any, nu: Any, m: Number) -> Number:
+    """What bounds <grad L, phi~ - phi> + 2 L without (39): |grad L| <= 2 max |f - y| A*."""
+    loss = known_loss(sigma, B_U, rho, nu, m)
+    A = gradient_envelope(sigma, lipschitz(sigma, B_U, "sharp"), rho, m, "sharp")
+    return 2 * loss**0.5 * A * (length(nu) + length(rho)) + 2 * loss
 
 
 def label_envelope(sigma: Activation, nu: Any, d: Number, tier: str) -> Number:
@@ -169,23 +182,26 @@ def constants_at(
     d: Number,
     m: Number,
     n: Number,
-    delta: Number,
+    delta: Number | None,
     tier: str,
 ) -> Constants:
     """All constants of ledger section 1.7; B_app is the form that is proved, with s1 nu_w.
 
+    Without delta there is no B_app.
     `distance` is that of Eq. (32); `change_c`, `change_theta` and `change` are `feature_change`.
     """
     L1, L2 = lipschitz(sigma, B_U, tier), smoothness(sigma, B_U, tier)
     f_max, y_max = output_envelope(sigma, L1, rho), label_envelope(sigma, nu, d, tier)
     A = gradient_envelope(sigma, L1, rho, m, tier)
     change_c, change_theta, change = feature_change(L1, L2, rho, m, tier)
+    form = "sharp" if tier == "sharp" else "corrected"
+    app = {} if delta is None else {"B_app": approximation(sigma, nu, n, m, delta, form)}
     return Constants(
+        **app,
         B_U=B_U,
         L1=L1,
         L2=L2,
         B_lin=linearisation(L1, L2, rho, m, tier),
-        B_app=approximation(sigma, nu, n, m, delta, "sharp" if tier == "sharp" else "corrected"),
         B_CoF=change_of_features(L1, L2, rho, nu, m),
         f_max=f_max,
         y_max=y_max,

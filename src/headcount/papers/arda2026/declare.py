@@ -9,7 +9,7 @@ from ...theory import Bound, Claim, Kind, Sides, Variant, claims
 from ...theory.slow import Arithmetic
 from . import naive_constants
 from .constants import constants, constants_at
-from .hypotheses import DELTA, NEAR_START
+from .hypotheses import NEAR_START
 from .instances import MODELS, ModelInstance
 from .naive import Data
 from .setting import Setting
@@ -92,8 +92,9 @@ def identity(*texts: str, forms: Forms = "equality", **more: Any) -> Claim:
 
 
 def table_of(i: ModelInstance, tier: str) -> dict[str, Any]:
-    """The constants at an instance's realised B_U."""
-    sizes: dict[str, Any] = {"d": i.d, "m": i.m, "n": i.n, "delta": DELTA, "tier": tier}
+    """The constants at an instance's realised B_U; B_app where the instance has a delta."""
+    delta = getattr(i, "delta", None)
+    sizes: dict[str, Any] = {"d": i.d, "m": i.m, "n": i.n, "delta": delta, "tier": tier}
     return constants_at(i.sigma, i.B_U, i.rho, i.nu, **sizes).to_dict()
 
 

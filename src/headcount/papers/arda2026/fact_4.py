@@ -19,7 +19,7 @@ from jax.scipy.special import gammainc, gammaincc, gammaln
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Bound, Experiment, Family, Kind, Sides, instance_class
+from ...theory import Bound, Check, Experiment, Family, Kind, Sides, instance_class
 from ...theory.domain import MOST_ENTRIES, Domain, case_problem
 from ...theory.slow import Arithmetic
 from .constants import event_radius
@@ -209,8 +209,7 @@ def _event_argument(log_m: Any, log_delta: Any, variant: str) -> Any:
 
 def _event(i: GaussianInstance, variant: str) -> Sides:
     argument = _event_argument(jnp.log(i.m), i.log_delta, variant)
-    positive = jnp.where(argument > 0, argument, 1.0)
-    radius = jnp.sqrt(i.d) + jnp.where(argument > 0, jnp.sqrt(2 * positive), 0.0)
+    radius = jnp.sqrt(i.d) + jnp.sqrt(2 * jnp.maximum(argument, 1e-300))  # has a slope at 0
     return Sides(_some_exceeds(i.d, i.m / 2, radius), jnp.exp(i.log_delta), {"radius": radius})
 
 
@@ -285,7 +284,10 @@ claim(
         "misread": false("log(m/2 delta') read from left to right as ln((m/2) delta')", "E2"),
     },
     bound=_event_bound,
-    measured=lambda subject: np.max(np.linalg.norm(subject.event.U, axis=-1)),
+    measured=lambda subject: np.max(np.linalg.norm(subject.instances(EventInstance)[0].U, axis=-1)),
+    conditions=lambda subject, variant: (
+        Check("paired initialisation with |c| = 1", float(subject.trace.pairing), 0.0),
+    ),
     experiment=Experiment(
         cases=({"d": 1, "m": 2, "delta": 0.5}, {"d": 2, "m": 64, "delta": 0.1}),
         draw=_draw_event,

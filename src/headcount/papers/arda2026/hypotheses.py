@@ -11,9 +11,6 @@ from ...theory.slow import Arithmetic, flat, norm
 from .instances import safe_norm
 from .naive import Data
 
-DELTA = 0.05
-"""The delta of E_app on instances; settings carry their own."""
-
 
 def _tokens_naively(num: Arithmetic, data: Data) -> Any:
     X = data["X"]

@@ -141,6 +141,16 @@ class ModelInstance(Domain):
         return self.labels * self.y_max_sharp
 
 
+@instance_class
+@dataclass(frozen=True)
+class TargetInstance(ModelInstance):
+    """As `ModelInstance`, with the probability delta at which the event E_app may fail."""
+
+    delta: Float[Array, ""] = 0.05
+
+    fractions: ClassVar[tuple[str, ...]] = ("delta",)
+
+
 @jax.custom_jvp
 def safe_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """sqrt(max(x, 0)), with the derivative zero where x <= 0."""
@@ -286,6 +296,12 @@ def draw_models(
         labels=rng.uniform(-1.0, 1.0, (count, n)),
         activation=activation,
     )
+
+
+def draw_targets(rng: np.random.Generator, count: int, **shape: Any) -> TargetInstance:
+    """As `draw_models`, with delta over orders of magnitude."""
+    models = draw_models(rng, count, **shape)
+    return TargetInstance(**vars(models), delta=spread(rng, 1e-6, 0.5, count))
 
 
 def model_instance(

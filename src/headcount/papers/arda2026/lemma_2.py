@@ -15,6 +15,7 @@ from ...core import Array
 from ...theory import Bound, Family, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.slow import Arithmetic, activation, dot, flat, norm, times
+from ...theory.slow_spectrum import operator_norm
 from . import constants, model, naive
 from .declare import claim, false
 from .facts import antipodal
@@ -206,23 +207,7 @@ def _implication(i: MatrixInstance, variant: str) -> Sides:
 def _implication_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     A = data["A"]
     root = num.sqrt(num.number(len(A))) if variant == "corrected" else 1
-    return norm(num, flat(A)), _operator_norm_naively(num, A) * root
-
-
-def _operator_norm_naively(num: Arithmetic, A: Any) -> Any:
-    """|A| from G = A^T A and p = 2^60: tr(G^p)/k <= |A|^{2p} <= tr(G^p), by repeated squaring."""
-    columns = [list(column) for column in zip(*A, strict=True)]
-    power = [times(columns, column) for column in columns]
-    logarithm, p = num.number(0), 1
-    for doubling in range(61):
-        power = power if doubling == 0 else [times(power, row) for row in power]
-        trace = num.total([power[r][r] for r in range(len(power))])
-        if trace == 0:
-            return num.number(0)
-        power = [[entry / trace for entry in row] for row in power]
-        logarithm, p = 2 * logarithm + num.log(trace), 2**doubling
-    low, high = (logarithm - num.log(num.number(len(A)))) / p, logarithm / p
-    return num.exp(num.between(low, high) / 2)
+    return norm(num, flat(A)), operator_norm(num, A) * root
 
 
 claim(

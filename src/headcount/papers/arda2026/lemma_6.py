@@ -18,7 +18,7 @@ from jaxtyping import Float
 from ...core import Activation, Array, pooled_attention
 from ...theory import Bound, Family, Sides, instance_class
 from ...theory.domain import Domain
-from ...theory.slow import Arithmetic, activation, dot, flat, norm, times
+from ...theory.slow import Arithmetic, activation, dot, flat, norm, quadrature, times
 from . import constants, naive
 from .declare import claim
 from .hypotheses import SAMPLE
@@ -163,7 +163,7 @@ def _labels_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     s0, s1, _ = sigma.bounds
     root = num.number(1) if variant == "sharp" else num.sqrt(num.number(len(q)))
     bound = s0 * nu[0] + s1 * nu[1] + s1 * root * nu[2]
-    return nu[0] * on_c + nu[1] * on_u + nu[2] * on_w, bound
+    return quadrature(num, nu[0] * on_c + nu[1] * on_u + nu[2] * on_w), bound
 
 
 def _label_bound(setting: Setting, variant: str) -> Bound:
@@ -217,7 +217,8 @@ def _attention_kernel_naive(num: Arithmetic, data: Data, variant: str) -> tuple[
         return sigma.slope(length * z) ** 2 * moment * normal_density(num, z)
 
     lower = (trace - 4 * image / scale) / num.sqrt(scale)
-    return dot(q, q) * lower, dot(q, q) * 2 * over_interval(num, integrand, num.number(10))
+    kernel = 2 * over_interval(num, integrand, num.number(10))
+    return dot(q, q) * lower, dot(q, q) * quadrature(num, kernel)
 
 
 claim(

@@ -7,10 +7,13 @@ from .naive import Data, Number, activation, bounds, smoothness_constants
 
 
 def table(num: Arithmetic, data: Data, variant: str) -> dict[str, Number]:
-    """The constants at a ModelInstance's realised B_U, with delta = 0.05."""
+    """The constants at a ModelInstance's realised B_U; B_app where the instance has a delta."""
     b = bounds(num, data, variant)
-    sizes = (len(data["q"][0]), len(data["c0"]), len(data["X"]), num.number("0.05"))
-    return constants(num, data["activation"], b.B_U, b.rho, b.nu, sizes, variant)
+    known = "delta" in data
+    delta = data["delta"] if known else num.number(1) / 2
+    sizes = (len(data["q"][0]), len(data["c0"]), len(data["X"]), delta)
+    found = constants(num, data["activation"], b.B_U, b.rho, b.nu, sizes, variant)
+    return found if known else {name: k for name, k in found.items() if name != "B_app"}
 
 
 def event_radius(num: Arithmetic, d: Number, m: Number, delta_prime: Number) -> Number:

@@ -1,48 +1,21 @@
-"""What holds for every ProjGD run of arda2026 without any event: drift and mean loss."""
+"""What holds for every gradient descent of arda2026 without any event: drift and mean loss."""
 
 from __future__ import annotations
 
-import math
+import functools
 from typing import Any
 
 import jax.numpy as jnp
 
-from ...theory import Claim, Hypothesis, Kind, Sides, Variant, claims
-from ...theory.slow import Arithmetic, flat, norm
+from ...theory import Sides
+from ...theory.slow import Arithmetic
+from .declare import claim
 from .naive import Data
 from .naive_runs import run
-from .runs import RUNS, RunTrace, as_trace, reach_of, tokens_of
+from .run_hypotheses import REALISED
+from .runs import RUNS, RunTrace, as_trace
 
-REFERENCE = ("arda2026, App. A.7",)
-
-
-def _reach_naively(num: Arithmetic, data: Data) -> Any:
-    sizes = (
-        num.largest(abs(v) for v in data["vc"]),
-        num.largest(norm(num, v) for v in data["vu"]),
-        num.largest(norm(num, flat(v)) for v in data["vw"]),
-    )
-    radii = zip(sizes, data["nu"], data["rho"], strict=True)
-    return num.largest(v * n / r for v, n, r in radii)
-
-
-def _step_size_naively(num: Arithmetic, data: Data) -> Any:
-    return abs(data["eta"] * num.sqrt(num.number(int(data["tau"]))) - 1)
-
-
-def _tokens_naively(num: Arithmetic, data: Data) -> Any:
-    rows = [row for sample in data["X"] for row in sample] + list(data["q"])
-    return num.largest(num.root(sum(x * x for x in row)) for row in rows)
-
-
-REACHABLE = Hypothesis("phi~ in Omega_rho", reach_of, _reach_naively)
-UNIT_TOKENS = Hypothesis("tokens and query in the unit ball", tokens_of, _tokens_naively)
-STEP_SIZE = Hypothesis(
-    "eta = tau^(-1/2)",
-    lambda i: jnp.abs(i.eta * math.sqrt(i.tau) - 1),
-    _step_size_naively,
-    threshold=1e-9,
-)
+declare = functools.partial(claim, families=RUNS, hypotheses=REALISED, where="App. A.7")
 
 
 def drift_terms(trace: RunTrace, *, excess: bool) -> tuple[Any, Any]:
@@ -82,36 +55,23 @@ def _drift_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]
     return max(pairs, key=lambda pair: num.roughly(pair[0] / pair[1]))
 
 
-drift = claims.add(
-    Claim(
-        id="arda2026/drift",
-        title="Lyapunov drift of one ProjGD step, realised",
-        kind=Kind.DETERMINISTIC,
-        equations="(24)-(27), R43 of the ledger",
-        statement=(
-            "With V(phi) = |phi - phi~|^2 and the errors of the run itself, every step satisfies "
-            "V(s+1) - V(s) <= -4 eta L_s + 4 eta mean_j[(f_j - y_j)(e_app + e_lin + e_CoF)_j] "
-            "+ eta^2 |grad L_s|^2."
-        ),
-        latex=(
-            r"\mathcal V(\varphi^{(s+1)})-\mathcal V(\varphi^{(s)})\le-4\eta\widehat{\mathcal L}_n"
-            r"+\tfrac{4\eta}{n}\sum_j(f_j-y_j)(\varepsilon^{app}_j+\varepsilon^{lin}_j"
-            r"+\varepsilon^{CoF}_j)+\eta^2\|\nabla\widehat{\mathcal L}_n\|^2"
-        ),
-        sides=_drift,
-        naive=_drift_naively,
-        families=RUNS,
-        variants={
-            "printed": Variant("an equality while no projection acts"),
-            "sharp": Variant(
-                "with |phi' - Proj phi'|^2 added on the left: the projection onto a convex set "
-                "makes an obtuse angle with every point of it"
-            ),
-        },
-        default="printed",
-        hypotheses=(REACHABLE,),
-        references=REFERENCE,
-    )
+declare(
+    "drift",
+    "Lyapunov drift of one ProjGD step, realised",
+    "(24)-(27), R43 of the ledger",
+    "With V(phi) = |phi - phi~|^2 and the errors of the run itself, every step satisfies "
+    "V(s+1) - V(s) <= -4 eta L_s + 4 eta mean_j[(f_j - y_j)(e_app + e_lin + e_CoF)_j] "
+    "+ eta^2 |grad L_s|^2.",
+    r"\mathcal V(\varphi^{(s+1)})-\mathcal V(\varphi^{(s)})\le-4\eta\widehat{\mathcal L}_n"
+    r"+\tfrac{4\eta}{n}\sum_j(f_j-y_j)(\varepsilon^{app}_j+\varepsilon^{lin}_j"
+    r"+\varepsilon^{CoF}_j)+\eta^2\|\nabla\widehat{\mathcal L}_n\|^2",
+    sides=_drift,
+    naive=_drift_naively,
+    forms={
+        "printed": "an equality while no projection acts",
+        "sharp": "with |phi' - Proj phi'|^2 added on the left: the projection onto a convex set "
+        "makes an obtuse angle with every point of it",
+    },
 )
 
 
@@ -158,30 +118,19 @@ def _realised_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
     return lhs, start + mean + eta / 4 * sum(s.gradient for s in steps) / tau
 
 
-mean_loss_realised = claims.add(
-    Claim(
-        id="arda2026/mean-loss",
-        title="Mean loss of a run, realised",
-        kind=Kind.DETERMINISTIC,
-        equations="(44) before its constants, R44 of the ledger",
-        statement=(
-            "The mean of L_0..L_{tau-1} is at most V(0)/(4 eta tau) + mean_s mean_j[(f_j - y_j)"
-            "(e_app + e_lin + e_CoF)_j] + (eta/4) mean_s |grad L_s|^2, all of the run itself."
-        ),
-        latex=(
-            r"\frac1\tau\sum_{s<\tau}\widehat{\mathcal L}_n(\varphi^{(s)})\le"
-            r"\frac{\mathcal V(\varphi^{(0)})}{4\eta\tau}+\frac1\tau\sum_s\frac1n\sum_j"
-            r"(f_j-y_j)\varepsilon_j+\frac\eta4\frac1\tau\sum_s\|\nabla\widehat{\mathcal L}_n\|^2"
-        ),
-        sides=_realised,
-        naive=_realised_naively,
-        families=RUNS,
-        variants={
-            "measured": Variant("means of the realised terms: the certificate of a run"),
-            "sup": Variant("suprema over steps and samples in place of the means"),
-        },
-        default="measured",
-        hypotheses=(REACHABLE,),
-        references=REFERENCE,
-    )
+declare(
+    "mean-loss",
+    "Mean loss of a run, realised",
+    "(44) before its constants, R44 of the ledger",
+    "The mean of L_0..L_{tau-1} is at most V(0)/(4 eta tau) + mean_s mean_j[(f_j - y_j)"
+    "(e_app + e_lin + e_CoF)_j] + (eta/4) mean_s |grad L_s|^2, all of the run itself.",
+    r"\frac1\tau\sum_{s<\tau}\widehat{\mathcal L}_n(\varphi^{(s)})\le"
+    r"\frac{\mathcal V(\varphi^{(0)})}{4\eta\tau}+\frac1\tau\sum_s\frac1n\sum_j"
+    r"(f_j-y_j)\varepsilon_j+\frac\eta4\frac1\tau\sum_s\|\nabla\widehat{\mathcal L}_n\|^2",
+    sides=_realised,
+    naive=_realised_naively,
+    forms={
+        "measured": "means of the realised terms: the certificate of a run",
+        "sup": "suprema over steps and samples in place of the means",
+    },
 )

@@ -1,14 +1,15 @@
-"""A whole ProjGD run as an instance, and the terms of its drift inequality, step by step.
+"""A small ProjGD run as an instance, and the terms of its drift inequality, step by step.
 
 Everything is computed from the run itself, in float64: the errors of approximation, linearisation
-and change of features are realised, not bounded.
+and change of features are realised, not bounded. The loop here is the one that the falsifier
+differentiates; the runs that users train leave the same trace through `recorder.DriftTerms`.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -20,13 +21,14 @@ from ...core import Array
 from ...core._tree import add, scale, squared_norm
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
-from .instances import ModelInstance, draw_models, into_ball, project_model
+from .hypotheses import LABELS, PAIRED, TRANSPORT
+from .instances import ModelInstance, TargetInstance, draw_targets, into_ball, project_model
 from .model import difference, linear_outputs, outputs
 
 
 @instance_class
 @dataclass(frozen=True)
-class RunInstance(ModelInstance):
+class RunInstance(TargetInstance):
     """ProjGD from phi0 for `tau` steps of size `eta` onto Omega_rho; phi is phi0 here."""
 
     eta: Float[Array, ""] = 0.5
@@ -72,10 +74,24 @@ class RunTrace:
     rho: Float[Array, "3"]
     nu: Float[Array, "3"]
     eta: Float[Array, ""]
+    delta: Float[Array, ""]
+    """The probability at which E_app may fail."""
     reach: Float[Array, ""]
     """Largest displacement of phi~ in units of rho: at most 1 when phi~ lies in Omega_rho."""
     tokens: Float[Array, ""]
     """Largest token or query norm."""
+    pairing: Float[Array, ""]
+    """How far the start is from paired heads with |c| = 1."""
+    transport: Float[Array, ""]
+    """Largest |v| of any head and block, in units of nu."""
+    labels: Float[Array, ""]
+    """max_j |y_j| in units of y_max*."""
+    moved: Float[Array, ""]
+    """Largest displacement of any iterate's head and block in units of rho."""
+    astray: Float[Array, ""]
+    """Steps that are no gradient step of the mean squared loss (with the rule's projection)."""
+    unprojected: Float[Array, ""]
+    """Steps that are no such step followed by the projection onto Omega_rho."""
     activation: str = "tanh"
     n: int = 1
     d: int = 1
@@ -123,25 +139,48 @@ def advance(
         (grad,) = pull_back(2 * share * (f - i.y))
         lin = linear_outputs(i, phi)
         _, slope = jax.jvp(lambda p: outputs(i, p), (phi,), (difference(target, phi),))
-        e_cof = slope - (lin_target - lin)
-        errors = (lin_target - i.y) + (f - lin) + e_cof
         raw = add(phi, scale(-i.eta, grad))
         after = project(raw)
         terms = {
-            "loss": jnp.mean((f - i.y) ** 2),
-            "gradient": squared_norm(grad),
-            "distance": squared_norm(difference(phi, target)),
-            "excess": squared_norm(difference(raw, after)),
-            "cross": jnp.mean((f - i.y) * errors),
-            "residual": jnp.max(jnp.abs(f - i.y)),
-            "output": jnp.max(jnp.abs(f)),
-            "e_lin": jnp.max(jnp.abs(f - lin)),
-            "e_cof": jnp.max(jnp.abs(e_cof)),
-            "values": jnp.max(jnp.linalg.norm(phi.U, axis=-1)),
+            **sample_terms(f, i.y, lin, slope, lin_target),
+            **step_terms(phi, grad, raw, after, target),
         }
         return (after, add(total, phi)), terms
 
     return jax.lax.scan(step, carry, indices, length=steps)
+
+
+def sample_terms(
+    f: Float[Array, "n"],
+    y: Float[Array, "n"],
+    lin: Float[Array, "n"],
+    slope: Float[Array, "n"],
+    lin_target: Float[Array, "n"],
+) -> dict[str, Float[Array, ""]]:
+    """The terms of one step that are means or maxima over samples.
+
+    lin and lin_target are f_lin at phi and phi~, slope is <grad f(phi), phi~ - phi>.
+    """
+    e_cof = slope - (lin_target - lin)
+    errors = (lin_target - y) + (f - lin) + e_cof
+    return {
+        "loss": jnp.mean((f - y) ** 2),
+        "cross": jnp.mean((f - y) * errors),
+        "residual": jnp.max(jnp.abs(f - y)),
+        "output": jnp.max(jnp.abs(f)),
+        "e_lin": jnp.max(jnp.abs(f - lin)),
+        "e_cof": jnp.max(jnp.abs(e_cof)),
+    }
+
+
+def step_terms(phi: Any, grad: Any, raw: Any, after: Any, target: Any) -> dict[str, Any]:
+    """The terms of one step phi -> raw = phi - eta grad -> after = Proj(raw)."""
+    return {
+        "gradient": squared_norm(grad),
+        "distance": squared_norm(difference(phi, target)),
+        "excess": squared_norm(difference(raw, after)),
+        "values": jnp.max(jnp.linalg.norm(phi.U, axis=-1)),
+    }
 
 
 def trace_of(
@@ -200,17 +239,31 @@ def _summary(
         "average_loss": jnp.mean((f - i.y) ** 2),
         "average_e_lin": jnp.max(jnp.abs(f - linear_outputs(i, average))),
         "label": jnp.max(jnp.abs(i.y)),
+        "tokens": tokens_of(i),
+        "labels": LABELS.value(i),
+        "moved": jnp.zeros(()),
+        "astray": jnp.zeros(()),
+        "unprojected": jnp.zeros(()),
+        **head_summary(i),
+        "n": i.n,
+        "tau": i.tau,
+    }
+
+
+def head_summary(i: RunInstance) -> dict[str, Any]:
+    """What a trace holds of the start, the target and the radii: no sample enters."""
+    return {
         "B_U": i.B_U,
         "rho": i.rho,
         "nu": i.nu,
         "eta": jnp.asarray(i.eta),
+        "delta": jnp.asarray(i.delta),
         "reach": reach_of(i),
-        "tokens": tokens_of(i),
+        "pairing": PAIRED.value(i),
+        "transport": TRANSPORT.value(i),
         "activation": i.activation,
-        "n": int(i.X.shape[0]),
         "d": i.d,
         "m": i.m,
-        "tau": i.tau,
     }
 
 
@@ -220,6 +273,7 @@ def project_run(run: RunInstance) -> RunInstance:
     changed: dict[str, Any] = {
         "rho": jnp.maximum(model.rho, model.nu),
         "eta": jnp.clip(run.eta, 1e-3, 3.0),
+        "delta": jnp.clip(run.delta, 1e-9, 0.5),
         **{name: jnp.zeros_like(getattr(run, name)) for name in ("dc", "dU", "dW")},
     }
     inside: Any = replace(model, **changed)
@@ -227,20 +281,23 @@ def project_run(run: RunInstance) -> RunInstance:
 
 
 def project_theorem_run(run: RunInstance) -> RunInstance:
-    """As `project_run`, with the theorem's step size tau^{-1/2} and |U_i0| <= 2.
+    """As `project_run`, with the theorem's step size tau^{-1/2}, |U_i0| <= 2 and a small delta.
 
     Short U_i0 keep every admissible run inside the event E_app: e_app <= 3 y_max* < B_app there.
     """
     inside = project_run(run)
-    short = 2.0 * into_ball(inside.U0 / 2.0)
-    return replace(inside, U0=short, eta=jnp.full_like(run.eta, 1 / math.sqrt(run.tau)))
+    return replace(
+        inside,
+        U0=2.0 * into_ball(inside.U0 / 2.0),
+        eta=jnp.full_like(run.eta, 1 / math.sqrt(run.tau)),
+        delta=jnp.minimum(inside.delta, 0.04),
+    )
 
 
 def draw_runs(rng: np.random.Generator, count: int, *, tau: int, **shape: Any) -> RunInstance:
     """Random small runs."""
-    models = draw_models(rng, count, **shape)
-    values = {f.name: getattr(models, f.name) for f in fields(ModelInstance)}
-    return RunInstance(**values, eta=np.exp(rng.uniform(-4.0, 1.0, count)), tau=tau)
+    drawn = draw_targets(rng, count, **shape)
+    return RunInstance(**vars(drawn), eta=np.exp(rng.uniform(-4.0, 1.0, count)), tau=tau)
 
 
 def run_family(
@@ -255,7 +312,7 @@ def run_family(
 ) -> Family:
     """Runs of one shape inside the hypotheses that `project` enforces."""
     draw = functools.partial(draw_runs, tau=tau, n=n, d=d, T=T, m=m, activation=activation)
-    return Family(f"run n={n} d={d} T={T} m={m} tau={tau} {activation}", draw, project)
+    return Family(f"run n={n} d={d} T={T} m={m} tau={tau} {activation}", draw, project, largest=120)
 
 
 RUNS = (run_family(project_run), run_family(project_run, n=1, d=1, m=4, tau=2, activation="sin"))

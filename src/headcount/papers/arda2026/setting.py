@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
+import numpy as np
+
 from ...core import (
     Activation,
     BadArgument,
@@ -16,6 +19,8 @@ from ...core import (
     check_nonnegative,
     check_positive,
 )
+from ...data import TransportTeacher
+from ...training import TrainConfig, build, build_data, build_model
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,8 @@ class Setting:
 
     `rho` and `nu` are (c, u, w) radii. `eta` defaults to tau^{-1/2}, the theorem's step size.
     `B_U`, where given, is a realised bound on max_i |U_i| over the feasible set; it replaces the a
-    priori one of Remark 7, and the event E_U is then not needed.
+    priori one of Remark 7, and the event E_U is then not needed. `largest_label`, where given, is
+    max |y| of the data: a target in F_nu bounds it; `largest_token` their longest token or query.
     """
 
     d: int
@@ -39,6 +45,8 @@ class Setting:
     tau: int = 1
     eta: float | None = None
     B_U: float | None = None
+    largest_label: float | None = None
+    largest_token: float | None = None
 
     def __post_init__(self) -> None:
         for argument in ("d", "n", "T", "tau"):
@@ -54,9 +62,38 @@ class Setting:
                 check_nonnegative(argument, radius)
         if self.eta is not None:
             check_positive("eta", self.eta)
-        if self.B_U is not None:
-            check_nonnegative("B_U", self.B_U)
+        for argument in ("B_U", "largest_label", "largest_token"):
+            if getattr(self, argument) is not None:
+                check_nonnegative(argument, getattr(self, argument))
         activation_named(self.activation)
+
+    @classmethod
+    def of(cls, config: TrainConfig, *, delta: float) -> Setting:
+        """The setting of a configuration that projects.
+
+        nu is the teacher's; on other data it is what the first seed's labels need.
+        """
+        if config.rho is None:
+            problem = "does not project, and the theorems are about runs that do"
+            raise BadArgument("optimiser", config.optimiser, problem, fix="use projgd")
+        data = build_data(config)
+        size: dict[str, Any]
+        if isinstance(data, TransportTeacher):
+            model = build_model(config, data)
+            size = {"T": data.T, "n": config.n, "nu": data.nu}
+        else:
+            model, size = _measured(config, delta)
+        return cls(
+            d=model.d,
+            m=model.m,
+            activation=model.activation.name,
+            rho=config.rho,
+            delta=delta,
+            delta_prime=delta,
+            tau=config.steps,
+            eta=config.eta,
+            **size,
+        )
 
     @property
     def sigma(self) -> Activation:
@@ -102,3 +139,18 @@ class Setting:
             f"rho = {self.rho}, nu = {self.nu}, tau = {self.tau}, eta = {self.step:.4g}, "
             f"delta = delta' = {self.delta}"
         )
+
+
+def _measured(config: TrainConfig, delta: float) -> tuple[Any, dict[str, Any]]:
+    """The model, and what the first seed's data say: sizes, and the nu that their labels need."""
+    from .transport import goal_of
+
+    built = build(config.model_copy(update={"seeds": config.seeds[:1]}))
+    start = jax.tree.map(lambda leaf: leaf[0], built.initial)
+    return built.model, {
+        "T": built.x.shape[2],
+        "n": built.y.shape[1],
+        "nu": goal_of(built, start, config.seeds[0], delta).nu,
+        "largest_label": float(np.max(np.abs(built.y))),
+        "largest_token": float(np.max(np.linalg.norm(built.x, axis=-1))),
+    }

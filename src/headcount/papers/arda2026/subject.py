@@ -1,63 +1,166 @@
 """What an audit of arda2026 looks at: one seed of a configuration, trained in float64.
 
-The run is simulated with every term of the drift inequality; the claims about heads and models
-are then asked at its last iterate.
+The run is the one that `training` trains, with every term of the drift inequality written down; the
+claims about heads and models are asked at its last iterate. Where the data have no teacher, the
+smallest transport takes its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ...core import BadArgument, float64
-from ...models import PooledAttention
-from ...training import TrainConfig, build
-from .fact_4 import EventInstance
-from .instances import HeadInstance, ModelInstance, SoftmaxInstance
-from .model import linear_outputs
-from .runs import Carry, RunInstance, RunTrace, advance, start_of, trace_of
+from ...data import DataModel
+from ...models import PooledAttentionParams
+from ...theory import Observed
+from ...training import Built, Run, TrainConfig, build, gathered, replay, run_config
+from .observed import offers_of
+from .recorder import DriftTerms, trace_of_records
+from .runs import RunTrace
 from .setting import Setting
 from .theorem_1 import run_constants
+from .transport import Goal, goal_of
 
-_SEGMENT = 20
-"""Steps between two looks at the clock."""
-_SAMPLES = 128
-"""Samples at which the claims about models are asked; the run itself uses all of them."""
-_PAIRS = 512
-"""(head, sample) pairs at which the claims about heads are asked."""
+HOW = "train with --dtype float64 --record iterates --record-every 1"
 
-Progress = Callable[[int, int, float], None]
+
+@dataclass(frozen=True, kw_only=True)
+class Subject(Observed):
+    """One audited run: what it offers, its trace, and the transport map it is measured against."""
+
+    trace: RunTrace
+    goal: Goal
 
 
 @dataclass(frozen=True)
-class Subject:
-    """One audited run."""
+class History:
+    """The drift terms of every step (last axis: 0..tau), the last and the average iterate."""
 
-    seed: int
-    setting: Setting
-    run: RunInstance
-    trace: RunTrace
-    model: ModelInstance
-    """The last iterate on a subset of the samples."""
-    heads: HeadInstance
-    """Heads of the last iterate on samples, along a leading axis."""
-    softmax: SoftmaxInstance
-    event: EventInstance
+    records: dict[str, Any]
+    last: PooledAttentionParams
+    average: dict[str, Any]
+    note: str
 
-    def instances(self, kind: type) -> list[Any]:
-        """The instances of this type that the run offers; a leading axis is split."""
-        batches = {HeadInstance: self.heads, SoftmaxInstance: self.softmax}
-        if kind in batches:
-            batch = batches[kind]
-            count = len(jax.tree.leaves(batch)[0])
-            return [jax.tree.map(lambda leaf, k=k: leaf[k], batch) for k in range(count)]
-        singles = {RunInstance: self.trace, ModelInstance: self.model, EventInstance: self.event}
-        return [singles[kind]] if kind in singles else []
+
+def check_config(config: TrainConfig) -> None:
+    """Raise unless the configuration trains the model that arda2026's theorems speak about."""
+    if config.model != "arda2026":
+        problem = "is not the model of arda2026's theorems"
+        raise BadArgument("model", config.model, problem, fix="use model=arda2026")
+
+
+def subject(
+    config: TrainConfig,
+    seed: int,
+    *,
+    delta: float,
+    run: Run | None = None,
+    data: DataModel | None = None,
+    progress: Any = None,
+) -> Subject:
+    """Train seed `seed` of `config`, unless `run` holds it, and collect what the claims ask."""
+    check_config(config)
+    changes = {"seeds": (seed,), "dtype": "float64", "record": (), "record_every": 1}
+    one = config.model_copy(update={**changes, "keep": ("average",), "n_val": 0})
+    built = build(one, data)
+    start = PooledAttentionParams(*(np.asarray(leaf[0]) for leaf in built.initial))
+    goal = goal_of(built, start, seed, delta)
+    recorder = DriftTerms(goal.transported(start), built.rule, one.step_size)
+    history = _history(one, built, start, recorder, run, seed, progress)
+    setting = _setting(one, built, goal, delta, history.records)
+    with float64():
+        offers = offers_of(built, start, history.last, goal, setting)
+        trace = trace_of_records(
+            offers.start, history.records, history.average, built, rule_projects=one.rho is not None
+        )
+    return Subject(
+        seed=seed,
+        setting=setting,
+        offers=offers.table(trace),
+        findings=goal.findings,
+        note=history.note,
+        trace=trace,
+        goal=goal,
+    )
+
+
+def _history(
+    config: TrainConfig,
+    built: Built,
+    start: PooledAttentionParams,
+    recorder: DriftTerms,
+    run: Run | None,
+    seed: int,
+    progress: Any,
+) -> History:
+    """From the run where it holds every iterate in float64; else by training."""
+    x, y = built.x[0], built.y[0]
+    reason = "" if run is None else _missing(run, seed, config, built)
+    if run is None or reason:
+        done = run_config(config, built=built, record=(recorder,), progress=progress)
+        records = {name: values[0] for name, values in done.records.items()}
+        last, average = (jax.tree.map(lambda leaf: leaf[0], p) for p in (done.params, done.average))
+        note = f"{reason}: trained again from its configuration" if reason else ""
+    else:
+        path = _iterates(run, seed, built)
+        records = replay(built.model, start, x, y, path, (recorder,))
+        last = jax.tree.map(lambda leaf: leaf[-1], path)
+        average = jax.tree.map(lambda leaf: np.mean(leaf[:-1], axis=0), path)
+        note = "nothing was trained: every iterate is in the run"
+    mean = jax.tree.map(lambda leaf: np.asarray(leaf)[None], average)
+    at_mean = replay(built.model, start, x, y, mean, (recorder,))
+    return History(records, last, {name: at_mean[name][0] for name in ("loss", "e_lin")}, note)
+
+
+def _iterates(run: Run, seed: int, built: Built) -> Any:
+    index = run.seeds.index(seed)
+    return gathered(built.model, {k: v[index] for k, v in run.records.items()}, "iterate_")
+
+
+def _missing(run: Run, seed: int, config: TrainConfig, built: Built) -> str:
+    """Why a run is not enough; "" if it is."""
+    if seed not in run.seeds:
+        return f"the run has no seed {seed}"
+    if run.loss.dtype != np.float64:
+        return f"the run is in {run.loss.dtype} ({HOW})"
+    path = _iterates(run, seed, built)
+    if path is None or not np.array_equal(run.recorded_steps, np.arange(config.steps + 1)):
+        return f"the run does not hold the iterate of every step ({HOW})"
+    pairs = zip(jax.tree.leaves(path), jax.tree.leaves(built.initial), strict=True)
+    if not all(np.array_equal(leaf[0], first[0]) for leaf, first in pairs):
+        return "the run starts elsewhere than its configuration says"
+    return ""
+
+
+def _setting(
+    config: TrainConfig, built: Built, goal: Goal, delta: float, records: dict[str, Any]
+) -> Setting:
+    """The numbers of the right sides; without projection the radii are those of the run."""
+    rho = config.rho
+    if rho is None:
+        reached = [float(np.max(records[f"moved_{name}"])) for name in ("c", "U", "W")]
+        known = zip(np.nan_to_num(reached, nan=np.inf, posinf=np.inf), goal.nu, strict=True)
+        c, u, w = (float(min(max(pair), 1e300)) for pair in known)
+        rho = (c, u, w)
+    return Setting(
+        d=built.model.d,
+        m=built.model.m,
+        n=built.y.shape[1],
+        T=built.x.shape[2],
+        activation=built.model.activation.name,
+        rho=rho,
+        nu=goal.nu,
+        delta=delta,
+        delta_prime=delta,
+        tau=config.steps,
+        eta=config.step_size,
+        largest_label=float(np.max(np.abs(built.y))),
+        largest_token=float(np.max(np.linalg.norm(built.x, axis=-1))),
+    )
 
 
 def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
@@ -73,7 +176,7 @@ def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
         ("f_max / max |f|", k["f_max"], np.max(trace.output)),
         ("y_max / max |y|", k["y_max"], trace.label),
         ("B_grad / max |grad L|^2", k["B_grad"], np.max(trace.gradient)),
-        ("|nu|^2 / V(phi0)", float(np.sum(trace.nu**2)), trace.distance[0]),
+        ("|nu|^2 / V(phi0)", float(np.sum(np.asarray(trace.nu) ** 2)), trace.distance[0]),
         ("B_U / max |U_i|", k["B_U"], np.max(trace.values)),
     ]
     return [
@@ -85,130 +188,3 @@ def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
         }
         for name, bound, measured in pairs
     ]
-
-
-def check_config(config: TrainConfig) -> None:
-    """Raise unless the configuration is a ProjGD run of arda2026 on its own teacher."""
-    wanted = {"model": "arda2026", "optimiser": "projgd", "data": "transport-teacher"}
-    for field, value in wanted.items():
-        if getattr(config, field) != value:
-            problem = "is outside what arda2026's theorems speak about"
-            raise BadArgument(field, getattr(config, field), problem, fix=f"use {field}={value}")
-    if config.init != "paired":
-        raise BadArgument("init", config.init, "is not the paper's", fix="use init=paired")
-
-
-def subject(
-    config: TrainConfig, seed: int, *, delta: float, progress: Progress | None = None
-) -> Subject:
-    """Train seed `seed` of `config` and collect what the claims ask about."""
-    check_config(config)
-    assert config.rho is not None
-    built = build(config.model_copy(update={"seeds": (seed,)}))
-    model: PooledAttention = built.model
-    teacher: Any = built.data
-    x, y = built.x[0], built.y[0]
-    start = [leaf[0] for leaf in built.initial]
-    v = teacher.transport(seed, x)(*start)
-    setting = Setting(
-        d=model.d,
-        m=model.m,
-        n=len(y),
-        T=x.shape[1],
-        activation=model.activation.name,
-        rho=config.rho,
-        nu=teacher.nu,
-        delta=delta,
-        delta_prime=delta,
-        tau=config.steps,
-        eta=config.step_size,
-    )
-    run = _run_instance(model, setting, x, y, start, v)
-    with float64():
-        trace, last = _simulate(run, progress)
-        return _collect(seed, setting, run, trace, last, delta)
-
-
-def _run_instance(
-    model: PooledAttention, setting: Setting, x: Any, y: Any, start: list[Any], v: Any
-) -> RunInstance:
-    rho, nu = np.array(setting.rho), np.array(setting.nu)
-    sigma = setting.sigma
-    size = sigma.sigma0 * nu[0] + sigma.sigma1 * (nu[1] + nu[2])
-    with float64():
-        queries = np.asarray(jax.vmap(model.query)(jnp.asarray(x)))
-    zeros = [np.zeros_like(leaf) for leaf in start]
-    return RunInstance(
-        X=x,
-        q=queries,
-        c0=start[0],
-        U0=start[1],
-        W0=start[2],
-        dc=zeros[0],
-        dU=zeros[1],
-        dW=zeros[2],
-        rho=rho,
-        vc=np.asarray(v.v_c) / nu[0],
-        vu=np.asarray(v.v_u) / nu[1],
-        vw=np.asarray(v.v_w) / nu[2],
-        nu=nu,
-        labels=y / size,
-        activation=setting.activation,
-        eta=np.asarray(setting.step),
-        tau=setting.tau,
-    )
-
-
-def _simulate(run: RunInstance, progress: Progress | None) -> tuple[RunTrace, Any]:
-    """The trace, in segments so that progress can be shown."""
-    lin_target = jax.jit(lambda i: linear_outputs(i, i.transported))(run)
-    segment = jax.jit(advance, static_argnums=3)
-    carry: Carry = jax.tree.map(jnp.asarray, start_of(run))
-    parts = []
-    for done in range(0, run.tau, _SEGMENT):
-        count = min(_SEGMENT, run.tau - done)
-        carry, terms = segment(run, lin_target, carry, count)
-        parts.append(jax.device_get(terms))
-        if progress is not None:
-            progress(done + count, run.tau, float(terms["loss"][-1]))
-    joined = {name: jnp.concatenate([p[name] for p in parts]) for name in parts[0]}
-    trace = jax.jit(trace_of)(run, lin_target, carry, joined)
-    return jax.tree.map(np.asarray, trace), jax.device_get(carry[0])
-
-
-def _collect(
-    seed: int, setting: Setting, run: RunInstance, trace: RunTrace, last: Any, delta: float
-) -> Subject:
-    m, n = run.m, len(run.X)
-    some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLES)).astype(int))
-    root = np.sqrt(m)
-    moved = [
-        (after - before) * root / radius
-        for after, before, radius in zip(last, run.initial, run.rho, strict=True)
-    ]
-    values = {f.name: getattr(run, f.name) for f in fields(ModelInstance)}
-    values |= {"X": run.X[some], "q": run.q[some], "labels": run.labels[some]}
-    values |= dict(zip(("dc", "dU", "dW"), moved, strict=True))
-    pairs = np.unique(np.linspace(0, m * len(some) - 1, _PAIRS).astype(int))
-    head, sample = pairs % m, some[pairs // m]
-    heads = HeadInstance(
-        X=run.X[sample],
-        q=run.q[sample],
-        c=last.c[head],
-        U=last.U[head],
-        W=last.W[head],
-        v=run.vw[head],
-        activation=run.activation,
-    )
-    logits = np.einsum("btd,bde,be->bt", heads.X, heads.W, heads.q)
-    signs = np.where(np.arange(logits.shape[1]) % 2, -1.0, 1.0)
-    return Subject(
-        seed=seed,
-        setting=setting,
-        run=run,
-        trace=trace,
-        model=ModelInstance(**values),
-        heads=heads,
-        softmax=SoftmaxInstance(logits, np.broadcast_to(signs, logits.shape).copy()),
-        event=EventInstance(run.U0[: m // 2], np.asarray(delta)),
-    )

@@ -1,7 +1,11 @@
 """The models of deora2024: multi-head attention, the same by groups of equal heads, linear."""
 
+import math
 from collections.abc import Callable
 
+from jaxtyping import Float
+
+from ...core import Array, normal, stream
 from ...data import Dataset
 from ...models import (
     HeadGroups,
@@ -44,12 +48,36 @@ def _two_phase_groups(
     return two_phase_groups(model.T, model.d, model.H, seed, x=x, y=y, readout=model.readout)
 
 
+def _gaussian(
+    model: MultiHeadAttention, seed: int, fresh: Fresh, *, scale: float = 1.0
+) -> tuple[MultiHeadAttention, MultiHeadParams]:
+    """Independent heads, not in the paper: E|U_h|^2 = E|W_h|^2 = scale^2 for every H.
+
+    Phi~ is then a sum of H independent terms over sqrt(H), of order scale for tokens of norm
+    sqrt(d).
+    """
+    shapes = model.shapes()
+
+    def block(name: str, shape: tuple[int, ...]) -> Float[Array, "H ..."]:
+        draws = normal(stream(seed, "student", name), shape)
+        return scale / math.sqrt(math.prod(shape[1:])) * draws
+
+    return model, MultiHeadParams(block("U", shapes.U), block("W", shapes.W))
+
+
 def _one(steps: int, n: int, loss: str) -> float:
     """eta = 1, as in Fig. 2 [deora2024, App. G]."""
     return 1.0
 
 
-HEADS = Recipe(_heads, "zero", "logistic", "dm1", step_size=_one, starts={"two-phase": _two_phase})
+HEADS = Recipe(
+    _heads,
+    "zero",
+    "logistic",
+    "dm1",
+    step_size=_one,
+    starts={"two-phase": _two_phase, "gaussian": _gaussian},
+)
 GROUPS = Recipe(
     _groups, "zero", "logistic", "dm1", step_size=_one, starts={"two-phase": _two_phase_groups}
 )

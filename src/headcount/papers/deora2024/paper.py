@@ -4,6 +4,34 @@ from ...core import Choice, Paper
 
 _HERE = "headcount.papers.deora2024"
 
+_CLAIMS = (
+    "lemma_1",
+    "proposition_1",
+    "corollary_1",
+    "segments",
+    "training",
+    "theorem_3",
+    "leave_one_out",
+    "tokenised_mixture",
+    "saturation",
+    "facts",
+    "good_start",
+    "generalisation",
+)
+
+_FIGURES = (
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig5",
+    "one_head",
+    "random_start",
+    "samples",
+    "stability",
+    "required_heads",
+    "noise",
+)
+
 CHOICES = (
     Choice(
         "read-out U",
@@ -69,6 +97,13 @@ paper = Paper(
         "deora2024-groups": f"{_HERE}.models:GROUPS",
         "deora2024-linear": f"{_HERE}.models:LINEAR",
     },
+    claims=tuple(f"{_HERE}.{module}" for module in _CLAIMS),
+    figures=tuple(f"{_HERE}.figures.{figure}" for figure in _FIGURES),
+    setting=f"{_HERE}.setting:Setting",
+    subject=f"{_HERE}.subject:subject",
+    slack=f"{_HERE}.subject:slack",
+    leading=("deora2024/eq-70", "deora2024/corollary-1-1", "deora2024/corollary-1-3"),
     errata=f"{_HERE}.errata",
+    certificates=_HERE,
     choices=CHOICES,
 )

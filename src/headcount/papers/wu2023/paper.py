@@ -57,6 +57,8 @@ CHOICES = (
     ),
 )
 
+FIGURES = (*(f"fig{number}" for number in range(1, 10)), "hessian", "limit", "scaling")
+
 paper = Paper(
     key="wu2023",
     title="On the Convergence of Encoder-only Shallow Transformers",
@@ -65,6 +67,33 @@ paper = Paper(
         "wu2023": f"{_HERE}.models:ENCODER",
         "two-layer-relu": f"{_HERE}.models:TWO_LAYER",
     },
+    claims=tuple(
+        f"{_HERE}.{module}"
+        for module in (
+            "assumptions",
+            "proposition_1",
+            "features",
+            "subexponential",
+            "random_weights",
+            "softmax",
+            "drift",
+            "gradients",
+            "lemma_14",
+            "lemma_15",
+            "first_token",
+            "separations",
+            "theorem_3",
+            "corollary_1",
+            "residual",
+            "rates",
+        )
+    ),
+    setting=f"{_HERE}.setting:Setting",
+    subject=f"{_HERE}.subject:subject",
+    slack=f"{_HERE}.subject:slack",
+    leading=("wu2023/proposition-1", "wu2023/proposition-1-alpha"),
     errata=f"{_HERE}.errata",
+    certificates=_HERE,
     choices=CHOICES,
+    figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
 )

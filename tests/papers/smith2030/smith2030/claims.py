@@ -50,6 +50,11 @@ claims.add(
     )
 )
 
+
+def _bound(setting: Any, variant: str) -> Bound:
+    return Bound(setting.steps**-0.5 + 1 / setting.width)
+
+
 claims.add(
     Claim(
         id="smith2030/loss",
@@ -58,12 +63,13 @@ claims.add(
         equations="Theorem 1",
         statement="The smallest loss of a run is at most 1/sqrt(steps) + 1/width.",
         latex=r"\min_s L_s\le K^{-1/2}+m^{-1}",
-        sides=lambda run, variant: Sides(run.loss, run.bound),
+        sides=lambda run, variant: Sides(run.loss, _bound(run.setting, variant).rhs),
         naive=lambda num, data, variant: (data["loss"], data["bound"]),
         families=(),
         variants={"printed": Variant("as printed")},
         default="printed",
-        bound=lambda s, variant: Bound(s.steps**-0.5 + 1 / s.width),
+        bound=_bound,
+        measured=lambda run: run.loss,
         quantity="loss",
     )
 )

@@ -12,8 +12,8 @@ import numpy as np
 from ....lab import (
     Estimate,
     Figure,
+    Finding,
     Trial,
-    Verdict,
     draw_interval,
     draw_power_law,
     draw_reference_slope,
@@ -25,11 +25,11 @@ from ....lab import (
     over_seeds,
     power_law,
     register,
+    tick_at,
 )
 from ..measurements.problem import RADIUS, STEP_FACTORS, TEACHERS, complete, teacher_student
 from ..measurements.training import TRACE_POINTS, training
 from ..measurements.widths import approximation, linearisation
-from .axes import tick_at
 from .reference_numbers import FAITHFUL, RELEASED, ReferenceSlope
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge(parts)
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """The slopes, the monotone decrease, the term that cancels, and the reference runs."""
     m = data["m"].values
     found = []
@@ -147,7 +147,7 @@ def verdicts(data: xr.Dataset) -> list[Verdict]:
     return found + _against_reference(data)
 
 
-def _against_reference(data: xr.Dataset) -> list[Verdict]:
+def _against_reference(data: xr.Dataset) -> list[Finding]:
     """Slopes of runs with other code or sizes, where the options are the same as ours."""
     options = json.loads(data.attrs["plan"])["options"]
     pairs = [("linearisation_mean", RELEASED["linearisation_mean"])]

@@ -14,8 +14,8 @@ from ....lab import (
     NOT_CONFIRMED,
     Estimate,
     Figure,
+    Finding,
     Trial,
-    Verdict,
     difference,
     draw_interval,
     inside,
@@ -25,10 +25,10 @@ from ....lab import (
     over_seeds,
     register,
     separation,
+    tick_at,
 )
 from ..measurements.problem import complete
 from ..measurements.recurrent import MODELS, NORMS, memory, recurrent
-from .axes import tick_at
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,7 +107,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*averages, xr.Dataset(footprint)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Every reading of the norm claim, the validation claims and the memory claim."""
     found = []
     for tokens in TOKENS:
@@ -127,7 +127,7 @@ def _runs(data: xr.Dataset, name: str, tokens: str) -> dict[str, Any]:
     return {model: chosen.sel(model=model).values for model in MODELS}
 
 
-def _smaller_everywhere(claim: str, runs: Mapping[str, Any]) -> Verdict:
+def _smaller_everywhere(claim: str, runs: Mapping[str, Any]) -> Finding:
     """The ratio IndRNN/Transformer exceeds 1 at each lag, all lags together at 95 %."""
     lags = runs["IndRNN"].shape[1]
     each = [
@@ -143,7 +143,7 @@ def _smaller_everywhere(claim: str, runs: Mapping[str, Any]) -> Verdict:
     return min(each, key=lambda verdict: (order.index(verdict.outcome), verdict.value))
 
 
-def _fluctuations(runs: Mapping[str, Any], tokens: str) -> Verdict:
+def _fluctuations(runs: Mapping[str, Any], tokens: str) -> Finding:
     """Distance from the median over seeds, averaged over lags: larger for the IndRNN."""
     spread = {
         model: np.abs(values - np.nanmedian(values, axis=0)).mean(axis=1)
@@ -153,7 +153,7 @@ def _fluctuations(runs: Mapping[str, Any], tokens: str) -> Verdict:
     return difference(claim, spread["IndRNN"], spread["Transformer"])
 
 
-def _validation(runs: Mapping[str, Any], tokens: str, lags: Any) -> list[Verdict]:
+def _validation(runs: Mapping[str, Any], tokens: str, lags: Any) -> list[Finding]:
     rnn, transformer = runs["IndRNN"], runs["Transformer"]
     words = f"({tokens} tokens)"
     flat = (-math.inf, FLAT)
@@ -181,7 +181,7 @@ def _validation(runs: Mapping[str, Any], tokens: str, lags: Any) -> list[Verdict
     ]
 
 
-def _memory(data: xr.Dataset) -> list[Verdict]:
+def _memory(data: xr.Dataset) -> list[Finding]:
     """Exponents of the streaming state in the window's length; exact, not a sample."""
     found = []
     T = data["L"].values + 1.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ....lab import draw_interval, draw_power_law, log_log
+from ....lab import draw_interval, draw_power_law, log_log, tick_at
 from ..measurements.problem import TEACHERS
-from .axes import tick_at
 
 if TYPE_CHECKING:
     import xarray as xr

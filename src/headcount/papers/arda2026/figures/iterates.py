@@ -9,7 +9,7 @@ import numpy as np
 
 from ....lab import (
     Figure,
-    Verdict,
+    Finding,
     fitted_exponent,
     inside,
     paired_difference,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """What (45) and (46) promise, and what they leave open about the last iterate."""
     at_end = {name: by_seed(data, name, "tau")[:, -1] for name in ITERATES}
     best_to_last = paired_difference(np.log(at_end["min_loss"]), np.log(at_end["final_loss"]))

@@ -10,8 +10,8 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     difference,
     draw_interval,
     draw_power_law,
@@ -22,9 +22,9 @@ from ....lab import (
     paired_difference,
     power_law,
     register,
+    tick_at,
 )
 from ..measurements.training import training
-from .axes import tick_at
 from .fig1 import training_config
 from .fixed_width import CHOICES, by_seed, with_defaults
 from .iterate_losses import ITERATES, SCALES
@@ -63,7 +63,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*parts, *(power_law(data[name], "tau") for name in names)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Proposition 1 gives ProjSGD, in expectation, the bound of ProjGD at the same tau."""
     tau, found = data["tau"].values, []
     by_rule = {rule: data.sel(rule=rule) for rule in RULES}

@@ -10,19 +10,19 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     difference_from,
     draw_interval,
     inside,
     log_log,
     over_seeds,
     register,
+    tick_at,
 )
 from ..measurements.recurrent import MODELS, recurrent
 from ..measurements.training import training
 from ..measurements.widths import approximation, linearisation
-from .axes import tick_at
 from .fig1 import approximation_config, linearisation_config, training_config
 from .fig2 import run_config
 from .reference_numbers import FAITHFUL, LOSS_GRADIENT, RELEASED, VALIDATION, ReferenceSlope
@@ -107,7 +107,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge(parts)
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Geometric mean over widths of ours divided by the reference's, seeds as the sample."""
     found = []
     for run, references in RUNS.items():
@@ -129,7 +129,7 @@ def verdicts(data: xr.Dataset) -> list[Verdict]:
     return found
 
 
-def _level(claim: str, logs: Any, reference: float, error: float, seeds: int) -> Verdict:
+def _level(claim: str, logs: Any, reference: float, error: float, seeds: int) -> Finding:
     """Equal within a factor CLOSE, given the spread of both sides."""
     bound = math.log(CLOSE)
     gap = difference_from(logs, reference, error, seeds)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ....lab import (
     Figure,
+    Finding,
     Trial,
-    Verdict,
     exponent,
     fitted_exponent,
     over_seeds,
@@ -50,7 +50,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return over_seeds(error).merge(power_law(error, "n"))
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Lemma 5: n enters through ln(2n/delta) alone."""
     n, error = data["n"].values, by_seed(data, "approximation_sup", "n")
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Verdict, draw_reference_slope, fitted_exponent, monotone, register
+from ....lab import Figure, Finding, draw_reference_slope, fitted_exponent, monotone, register
 from .fixed_width import CHOICES, by_seed, draw_losses
 from .iterate_losses import AT_LEAST_HALF, ITERATES, SCALES, iterate_statistics, steps_trials
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """Theorem 1's optimisation term falls like tau^(-1/2); the width's terms are a floor."""
     tau = data["tau"].values
     found = []

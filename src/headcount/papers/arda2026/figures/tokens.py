@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Trial, Verdict, fitted_exponent, over_seeds, power_law, register
+from ....lab import Figure, Finding, Trial, fitted_exponent, over_seeds, power_law, register
 from ..measurements.training import training
 from ..measurements.widths import approximation, linearisation
 from .fig1 import approximation_config, linearisation_config, training_config
@@ -51,7 +51,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.merge([*map(over_seeds, shown), *(power_law(values, "T") for values in shown)])
 
 
-def verdicts(data: xr.Dataset) -> list[Verdict]:
+def verdicts(data: xr.Dataset) -> list[Finding]:
     """No constant of the theory contains T."""
     found = [
         fitted_exponent(f"the {words} does not grow with T", data, name, NO_GROWTH)

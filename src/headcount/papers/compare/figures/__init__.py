@@ -1,0 +1,1 @@
+"""The figures of this room, one file each."""

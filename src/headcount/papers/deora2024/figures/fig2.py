@@ -1,0 +1,139 @@
+"""deora2024, Figure 2: gradient descent with a constant step on DM1, by the number of heads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....lab import Figure, Finding, Trial, inside, mean, monotone, register, threshold
+from ..measurements.runs import LEVEL, dm1_run
+from .curves import (
+    DM1_DEFAULTS,
+    NOTES,
+    averages,
+    draw_curves,
+    head_trials,
+    last,
+    over_heads,
+    points,
+    reference_line,
+    scales,
+    shared_legend,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PANELS = {
+    "train_loss": "training loss",
+    "test_loss": "test loss",
+    "norm_W": "average |W|",
+    "norm_U": "average |U|",
+    "attention": "attention on relevant tokens",
+    "margin": "margin / |U~|",
+}
+ONE_OVER_K = (-1.15, -0.85)
+"""A slope whose whole interval lies here counts as O(1/k)."""
+REACHED = 0.95
+"""Share of gamma_attn from which on a margin counts as reaching it."""
+GAMMA_ATTN = DM1_DEFAULTS["S"] * math.sqrt(DM1_DEFAULTS["T"] / 2)
+"""S sqrt(T/2), the limit of gamma_attn(eps) as eps -> 0 [deora2024, (11)]."""
+
+
+def trials(
+    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+) -> list[Trial]:
+    """GD with eta = 1 from zero, for every H."""
+    return head_trials(dm1_run, settings, seeds, ["gd-constant"])
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """Every panel's quantity, averaged over trials."""
+    return averages(data, tuple(PANELS))
+
+
+def verdicts(data: xr.Dataset) -> list[Finding]:
+    """What the text and the caption say, and how far the attention score follows H."""
+    H, how = points(data, "H"), "gd-constant"
+    margin = last(data, "margin", how)
+    found = [
+        monotone(
+            f"more heads are slower: iterations to a training loss of {LEVEL} grow with H",
+            H,
+            over_heads(data, "iterations_to_level", how),
+            "increasing",
+        )
+    ]
+    for name in ("train_loss", "test_loss"):
+        claim = f"the {PANELS[name]} after the last iteration grows with H"
+        found.append(monotone(claim, H, np.log(last(data, name, how)), "increasing"))
+    found += [
+        threshold(
+            f"a single head reaches gamma_attn: {REACHED:.0%} of it after the last iteration",
+            margin[:, 0],
+            above=REACHED * GAMMA_ATTN,
+        ),
+        monotone("the margin falls with H", H, margin, "decreasing"),
+        monotone(
+            "the attention on relevant tokens falls with H",
+            H,
+            last(data, "attention", how),
+            "decreasing",
+        ),
+    ]
+    slopes = over_heads(data, "late_slope", how)
+    for index in (0, len(H) - 1):
+        claim = f"the training loss falls like 1/k in the last tenth to whole, H = {H[index]:g}"
+        found.append(inside(claim, mean(slopes[:, index]), ONE_OVER_K, "slope"))
+    return found
+
+
+def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+    """Six panels, one curve per H."""
+    draw_dm1(data, axes, "gd-constant", "GD, constant step")
+    shared_legend(axes, data.sizes["H"])
+
+
+def draw_dm1(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> None:
+    """The six panels of one kind of run on DM1."""
+    for ax, (name, label) in zip(axes, PANELS.items(), strict=True):
+        draw_curves(ax, data, name, run, log=name.endswith("loss"))
+        ax.set_ylabel(label)
+        ax.set_title(title)
+    reference_line(axes[4], DM1_DEFAULTS["zeta"], "zeta: uniform attention", below=True)
+    axes[4].set_ylim(0, 1.02)
+    reference_line(axes[5], GAMMA_ATTN, "gamma_attn", below=True)
+    axes[5].set_ylim(0, 1.05 * GAMMA_ATTN)
+
+
+COMMON: dict[str, Any] = {
+    "data": "dm1",
+    "data_options": DM1_DEFAULTS,
+    "step_constant": 1.0,
+    "adam_step": 0.06,
+    "n": 100,
+    "n_test": 300,
+}
+
+figure = register(
+    Figure(
+        id="deora2024/fig2",
+        title="DM1, gradient descent with a constant step: effect of the number of heads",
+        reference="[deora2024, Fig. 2, App. G]",
+        scales=scales(
+            COMMON,
+            {"steps": 40, "record_every": 5},
+            {"steps": 500, "record_every": 10},
+            {"steps": 1500, "record_every": 10},
+        ),
+        trials=trials,
+        statistics=statistics,
+        verdicts=verdicts,
+        plot=plot,
+        layout=(2, 3),
+        notes=NOTES,
+    )
+)

@@ -1,0 +1,89 @@
+"""deora2024, Figure 3: DM1 with eta = O(sqrt H) (left) and with Adam (right)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
+from ..measurements.runs import dm1_run
+from .curves import NOTES, averages, head_trials, last, points, scales, shared_legend
+from .fig2 import COMMON, GAMMA_ATTN, PANELS, REACHED, draw_dm1
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+OPTIMISERS = {"gd": "GD, step ~ sqrt H", "adam": "Adam, constant step"}
+
+
+def trials(
+    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+) -> list[Trial]:
+    """Both optimisers from zero, for every H."""
+    return head_trials(dm1_run, settings, seeds, list(OPTIMISERS))
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """Every panel's quantity, averaged over trials."""
+    return averages(data, tuple(PANELS))
+
+
+def speed_up(data: xr.Dataset, optimiser: str) -> Any:
+    """log(training loss of the smallest H / that of the largest) at the end, per seed."""
+    logs = np.log(last(data, "train_loss", optimiser))
+    return logs[:, 0] - logs[:, -1]
+
+
+def verdicts(data: xr.Dataset) -> list[Finding]:
+    """Faster with H for both, most with Adam; the margin for large H stays below gamma_attn."""
+    H = points(data, "H")
+    found = []
+    for how, title in OPTIMISERS.items():
+        for name in ("train_loss", "test_loss"):
+            claim = f"{title}: more heads are faster, the {PANELS[name]} at the end falls with H"
+            found.append(monotone(claim, H, np.log(last(data, name, how)), "decreasing"))
+    found.append(
+        difference(
+            "more heads speed up Adam most: its log loss ratio exceeds that of GD",
+            speed_up(data, "adam"),
+            speed_up(data, "gd"),
+        )
+    )
+    for how, title in OPTIMISERS.items():
+        margin = last(data, "margin", how)
+        below = f"{title}: the margin of the most heads stays below {REACHED:.0%} of gamma_attn"
+        found += [
+            threshold(below, margin[:, -1], below=REACHED * GAMMA_ATTN),
+            monotone(f"{title}: the margin falls with H", H, margin, "decreasing"),
+        ]
+    return found
+
+
+def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+    """Six panels per optimiser."""
+    for index, (how, title) in enumerate(OPTIMISERS.items()):
+        draw_dm1(data, axes[6 * index : 6 * index + 6], how, title)
+    shared_legend(axes, data.sizes["H"])
+
+
+figure = register(
+    Figure(
+        id="deora2024/fig3",
+        title="DM1, step proportional to sqrt(H), and Adam: effect of the number of heads",
+        reference="[deora2024, Fig. 3, App. G]",
+        scales=scales(
+            COMMON,
+            {"steps": 40, "record_every": 5},
+            {"steps": 500, "record_every": 10},
+            {"steps": 1500, "record_every": 10},
+        ),
+        trials=trials,
+        statistics=statistics,
+        verdicts=verdicts,
+        plot=plot,
+        layout=(4, 3),
+        notes=NOTES,
+    )
+)

@@ -1,0 +1,126 @@
+"""deora2024, Figure 4: the planted data DM2, gradient descent with eta = O(sqrt H)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....lab import Figure, Finding, Trial, monotone, register
+from ..measurements.runs import dm2_run
+from .curves import (
+    DM2_DEFAULTS,
+    NOTES,
+    averages,
+    draw_curves,
+    head_trials,
+    last,
+    points,
+    reference_line,
+    scales,
+    share,
+    shared_legend,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PANELS = {
+    "train_loss": "training loss",
+    "test_loss": "test loss",
+    "norm_W": "average |W|",
+    "norm_U": "average |U|",
+    "margin": "margin / |U~|",
+    "alignment_W": "alignment with W*, U* (dashed)",
+}
+QUANTITIES = (*PANELS, "alignment_U")
+FOUND = 0.99
+"""Cosine from which on a planted matrix counts as found."""
+REACHED = 0.95
+"""Share of the planted margin from which on it counts as reached."""
+
+
+def trials(
+    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+) -> list[Trial]:
+    """GD with eta = step_constant sqrt(H) from zero, for every H."""
+    return head_trials(dm2_run, settings, seeds, ["gd"])
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """Every panel's quantity, averaged over trials."""
+    return averages(data, QUANTITIES)
+
+
+def optimiser_verdicts(data: xr.Dataset, optimiser: str, title: str) -> list[Finding]:
+    """Faster with H; the margin 0.2 and the planted head are reached by every H."""
+    H = points(data, "H")
+    found = []
+    for name in ("train_loss", "test_loss"):
+        claim = f"{title}: more heads are faster, the {PANELS[name]} at the end falls with H"
+        found.append(monotone(claim, H, np.log(last(data, name, optimiser)), "decreasing"))
+    aligned = {
+        name: last(data, name, optimiser) >= FOUND for name in ("alignment_W", "alignment_U")
+    }
+    every_H = np.all(aligned["alignment_W"], axis=1)
+    losses = np.where(every_H[:, None], np.log(last(data, "train_loss", optimiser)), np.nan)
+    claim = f"{title}: the training loss falls with H in the trials where every H finds W*"
+    found.append(monotone(claim, H, losses, "decreasing"))
+    reached = last(data, "margin", optimiser) >= REACHED * DM2_DEFAULTS["margin"]
+    found.append(share(f"{title}: every run reaches {REACHED:.0%} of the planted margin", reached))
+    for name, target in (("alignment_W", "W*"), ("alignment_U", "U*")):
+        claim = f"{title}: every run finds {target}, with a cosine of at least {FOUND}"
+        found.append(share(claim, aligned[name]))
+    return found
+
+
+def verdicts(data: xr.Dataset) -> list[Finding]:
+    """What the paper says of GD on DM2."""
+    return optimiser_verdicts(data, "gd", "GD, step ~ sqrt H")
+
+
+def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+    """Six panels, one curve per H."""
+    draw_dm2(data, axes, "gd", "GD, step ~ sqrt H")
+    shared_legend(axes, data.sizes["H"])
+
+
+def draw_dm2(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> None:
+    """The six panels of one kind of run on DM2."""
+    for ax, (name, label) in zip(axes, PANELS.items(), strict=True):
+        draw_curves(ax, data, name, run, log=name.endswith("loss"))
+        ax.set_ylabel(label)
+        ax.set_title(title)
+    reference_line(axes[4], DM2_DEFAULTS["margin"], "planted margin")
+    draw_curves(axes[5], data, "alignment_U", run, style="--")
+    axes[5].set_ylim(None, 1.02)
+
+
+COMMON: dict[str, Any] = {
+    "data": "dm2",
+    "data_options": DM2_DEFAULTS,
+    "step_constant": 1.0,
+    "adam_step": 0.06,
+}
+SCALES = scales(
+    COMMON,
+    {"n": 100, "n_test": 100, "steps": 20, "record_every": 5},
+    {"n": 1000, "n_test": 3000, "steps": 300, "record_every": 10},
+    {"n": 1000, "n_test": 3000, "steps": 1000, "record_every": 10},
+)
+
+figure = register(
+    Figure(
+        id="deora2024/fig4",
+        title="DM2, step proportional to sqrt(H): effect of the number of heads",
+        reference="[deora2024, Fig. 4, App. G]",
+        scales=SCALES,
+        trials=trials,
+        statistics=statistics,
+        verdicts=verdicts,
+        plot=plot,
+        layout=(2, 3),
+        notes=NOTES,
+    )
+)

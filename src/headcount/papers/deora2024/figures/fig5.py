@@ -1,0 +1,63 @@
+"""deora2024, Figure 5: DM2 with momentum and eta = O(sqrt H) (left), and with Adam (right)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ....lab import Figure, Finding, Trial, register, separation
+from ..measurements.runs import dm2_run
+from .curves import NOTES, averages, head_trials, last, shared_legend
+from .fig4 import QUANTITIES, SCALES, draw_dm2, optimiser_verdicts
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+OPTIMISERS = {"momentum": "momentum, step ~ sqrt H", "adam": "Adam, constant step"}
+
+
+def trials(
+    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+) -> list[Trial]:
+    """Both optimisers for every H, and the plain descent of Fig. 4 to compare with."""
+    return head_trials(dm2_run, settings, seeds, [*OPTIMISERS, "gd"])
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """Every panel's quantity, averaged over trials."""
+    return averages(data, QUANTITIES)
+
+
+def verdicts(data: xr.Dataset) -> list[Finding]:
+    """What the paper says of both, and that both are faster than plain descent."""
+    found = [v for how, title in OPTIMISERS.items() for v in optimiser_verdicts(data, how, title)]
+    plain = last(data, "train_loss", "gd")
+    for how, title in OPTIMISERS.items():
+        fast = last(data, "train_loss", how)
+        for index in (0, -1):
+            claim = f"{title}: a smaller training loss than GD, H = {data['H'].values[index]}"
+            found.append(separation(claim, plain[:, index], fast[:, index]))
+    return found
+
+
+def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+    """Six panels per optimiser."""
+    for index, (how, title) in enumerate(OPTIMISERS.items()):
+        draw_dm2(data, axes[6 * index : 6 * index + 6], how, title)
+    shared_legend(axes, data.sizes["H"])
+
+
+figure = register(
+    Figure(
+        id="deora2024/fig5",
+        title="DM2, momentum and Adam: effect of the number of heads",
+        reference="[deora2024, Fig. 5, App. G]",
+        scales=SCALES,
+        trials=trials,
+        statistics=statistics,
+        verdicts=verdicts,
+        plot=plot,
+        layout=(4, 3),
+        notes=NOTES,
+    )
+)

@@ -1,0 +1,186 @@
+"""Beyond deora2024: P1-P3 and the margins as the noise goes from bounded to Gaussian."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ....lab import (
+    Figure,
+    Finding,
+    Trial,
+    draw_interval,
+    monotone,
+    over_seeds,
+    register,
+    threshold,
+)
+from ..measurements.runs import run_config
+from ..measurements.starts import DELTA, noise
+from .curves import DM1_DEFAULTS, reference_line, share
+from .fig2 import GAMMA_ATTN
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+KINDS = {"bounded": "bounded noise", "gaussian": "Gaussian noise"}
+MARGINS = {
+    "ntk_margin": "tangent features, best",
+    "star_margin": "tangent features, theta_*",
+    "gamma_star": "gamma_* of (7)",
+    "linear_margin": "linear model, best",
+    "gamma_lin": "gamma_lin of (132)",
+}
+PAPER_SIGMA = 0.1
+"""The noise of App. G."""
+
+
+def law_of(kind: str, sigma: float, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Noise of standard deviation sigma in every direction: uniform in a box, or Gaussian."""
+    base = {name: value for name, value in DM1_DEFAULTS.items() if name != "noise_sd"}
+    if kind == "gaussian":
+        return {**base, "noise": "gaussian", "noise_sd": sigma}
+    half = math.sqrt(3) * sigma  # a uniform variable on [-h, h] has deviation h/sqrt(3)
+    S, M = base["S"], base["M"]
+    return {**base, "noise": "bounded", "Z_mu": half * S, "Z_nu": half * S * M}
+
+
+def trials(
+    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+) -> list[Trial]:
+    """The two-phase start, then GD with eta = 1, for every law of the noise."""
+    return [
+        Trial(
+            noise,
+            run_config(
+                {**settings, "n_test": 0, "record_every": settings["steps"]},
+                width=settings["H"],
+                seeds=[seed],
+                optimiser="gd",
+                eta=settings["step_constant"],
+                init="two-phase",
+                init_options={"n_init": settings["n_init"]},
+                data="dm1",
+                data_options=law_of(kind, sigma, settings),
+            ),
+            {"kind": kind, "sigma": sigma, "seed": seed},
+            f"n={settings['n']}",
+        )
+        for kind in KINDS
+        for sigma in settings["sigmas"]
+        for seed in seeds
+    ]
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """Means with intervals of everything."""
+    import xarray as xr
+
+    shown = (
+        *MARGINS,
+        "trained_margin",
+        "Z_mu",
+        "Z_nu",
+        "P",
+        "start_size",
+        "size_bound",
+        "start_output",
+    )
+    return xr.merge([over_seeds(data[name]) for name in shown])
+
+
+def verdicts(data: xr.Dataset) -> list[Finding]:
+    """What of Proposition 2 survives at the paper's own noise, and what training does."""
+    S, sigma = DM1_DEFAULTS["S"], data["sigma"].values
+    at = data.sel(sigma=PAPER_SIGMA)
+    found = []
+    for kind, title in KINDS.items():
+        own, here = data.sel(kind=kind), at.sel(kind=kind)
+        found += [
+            threshold(
+                f"{title}, sigma = {PAPER_SIGMA}: Z_mu and Z_nu stay within S^2/8 of Proposition 3",
+                here[["Z_mu", "Z_nu"]].to_array().max("variable").values,
+                below=S**2 / 8,
+            ),
+            share(f"{title}: P1 holds, |theta_h| <= B_2", own["start_size"] <= own["size_bound"]),
+            share(
+                f"{title}: P2 holds, |Phi~| <= B_Phi with delta = {DELTA}",
+                own["start_output"] <= own["output_bound"],
+            ),
+            threshold(
+                f"{title}, sigma = {PAPER_SIGMA}: gamma_* is positive, so that P3 says something",
+                here["gamma_star"].values,
+                above=0.0,
+            ),
+            share(f"{title}: P3 holds, the tangent features separate", own["ntk_margin"] > 0),
+            share(
+                f"{title}: theta_* has at least the margin gamma_*",
+                own["star_margin"] >= own["gamma_star"],
+            ),
+            monotone(
+                f"{title}: the margin that training reaches falls with sigma",
+                sigma,
+                own["trained_margin"].transpose("seed", "sigma").values,
+                "decreasing",
+            ),
+        ]
+    return found
+
+
+def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+    """Per law: margins at the start, realised noise; both laws: margin after training."""
+    for row, (kind, title) in enumerate(KINDS.items()):
+        own = data.sel(kind=kind)
+        margins, sizes, trained = axes[3 * row : 3 * row + 3]
+        for index, (name, label) in enumerate(MARGINS.items()):
+            draw_interval(margins, own, f"mean_{name}", "sigma", label=label, index=index)
+        margins.axhline(0, color="0.45", linewidth=0.8)
+        margins.set_yscale("symlog", linthresh=1.0)
+        margins.set_ylabel("margin at the start")
+        for index, (name, label) in enumerate({"Z_mu": "Z_mu", "Z_nu": "Z_nu", "P": "|p|"}.items()):
+            draw_interval(sizes, own, f"mean_{name}", "sigma", label=label, index=index)
+        reference_line(
+            sizes, DM1_DEFAULTS["S"] ** 2 / 8, "S^2/8 of Prop. 3", below=True, right=True
+        )
+        sizes.set_ylabel("realised noise")
+        sizes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.85), frameon=False)
+        draw_interval(trained, own, "mean_trained_margin", "sigma", label="after training")
+        reference_line(trained, GAMMA_ATTN, "gamma_attn", below=True)
+        trained.set_ylim(0, 1.05 * GAMMA_ATTN)
+        trained.set_ylabel("margin / |U~| after training")
+        for ax in (margins, sizes, trained):
+            ax.set_xlabel("noise sigma")
+            ax.set_title(title)
+    handles, labels = axes[0].get_legend_handles_labels()
+    axes[0].figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+
+
+_COMMON = {"optimiser_options": {}, "H": 16, "step_constant": 1.0}
+
+figure = register(
+    Figure(
+        id="deora2024/noise",
+        title="P1-P3 and margins as the noise goes from bounded to Gaussian",
+        reference="[deora2024, Propositions 2 and 3, Assumption 3, App. G; not in the paper]",
+        scales={
+            "smoke": {
+                **_COMMON, "seeds": 2, "n": 30, "n_init": 100, "steps": 20, "sigmas": [0.0, 0.1],
+            },
+            "quick": {
+                **_COMMON, "seeds": 5, "n": 100, "n_init": 100000, "steps": 300,
+                "sigmas": [0.0, 0.01, 0.02, 0.05, 0.1, 0.2],
+            },
+            "paper": {
+                **_COMMON, "seeds": 10, "n": 100, "n_init": 100000, "steps": 1500,
+                "sigmas": [0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2],
+            },
+        },
+        trials=trials,
+        statistics=statistics,
+        verdicts=verdicts,
+        plot=plot,
+        layout=(2, 3),
+        notes="Both laws have the standard deviation sigma along every pattern.",
+    )
+)  # fmt: skip

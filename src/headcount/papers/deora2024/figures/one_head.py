@@ -1,0 +1,98 @@
+"""Beyond deora2024: its curves from zero are those of a single head with rescaled steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....lab import COLOURS, Figure, Finding, Trial, register, threshold
+from ..measurements.one_head import one_head
+from .curves import NOTES, averages, draw_curves, head_trials, over_heads, scales, shared_legend
+from .fig2 import COMMON
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+RUNS = {
+    "gd-constant": "GD, constant step",
+    "gd": "GD, step ~ sqrt H",
+    "momentum": "momentum, step ~ sqrt H",
+    "adam": "Adam, constant step",
+}
+ROUNDING = 1e-10
+"""Relative error below which two losses count as equal up to rounding that training amplifies."""
+
+
+def trials(
+    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+) -> list[Trial]:
+    """All heads trained one by one, and one head alone."""
+    return head_trials(one_head, settings, seeds, list(RUNS), model="deora2024")
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """Both losses and their relative difference: the geometric mean and range over trials."""
+    import xarray as xr
+
+    both = averages(data, ("loss_many", "loss_one"))
+    return xr.merge([both, data["error"].max("seed").rename("worst_error")])
+
+
+def verdicts(data: xr.Dataset) -> list[Finding]:
+    """Losses and parameters agree to rounding, for every optimiser."""
+    found = []
+    for run, title in RUNS.items():
+        error = np.max(over_heads(data, "largest_error", run), axis=1)
+        claim = f"{title}: the loss of H heads is at every k that of one head with rescaled steps"
+        found.append(threshold(claim, error, below=ROUNDING))
+        apart = [np.max(over_heads(data, f"error_{block}", run), axis=1) for block in ("U", "W")]
+        claim = f"{title}: so are all heads after the last step"
+        found.append(threshold(claim, np.maximum(*apart), below=ROUNDING))
+    return found
+
+
+def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+    """Per optimiser: both losses, and their relative difference."""
+    k = np.asarray(data["k"].values, dtype=float)
+    for row, (run, title) in enumerate(RUNS.items()):
+        left, right = axes[2 * row : 2 * row + 2]
+        draw_curves(left, data, "loss_many", run, log=True)
+        for H in data["H"].values:
+            one = data["average_loss_one"].sel(run=run, H=H).values
+            left.plot(k[::6], one[::6], ".", color="0.2", markersize=2.5, label="one head")
+        left.set_ylabel("training loss")
+        left.set_title(f"{title}: H heads, one head (dots)")
+        for index, H in enumerate(data["H"].values):
+            error = data["worst_error"].sel(run=run, H=H).values
+            shown = np.where(error > 0, error, np.nan)
+            right.plot(k, shown, color=COLOURS[index % len(COLOURS)])
+        right.set_xscale("log")
+        right.set_yscale("log")
+        right.xaxis.set_minor_formatter("")
+        right.set_xlabel("iteration k")
+        right.set_ylabel("relative difference")
+        right.set_title("largest over trials")
+    shared_legend(axes, data.sizes["H"])
+
+
+figure = register(
+    Figure(
+        id="deora2024/one-head",
+        title="H heads from zero, and one head with rescaled steps: the same run",
+        reference="[deora2024, App. G; not in the paper]",
+        scales=scales(
+            {**COMMON, "n_test": 0, "record_every": 1},
+            {"heads": [4], "steps": 40},
+            {"heads": [1, 4, 16], "steps": 300},
+            {"heads": [1, 4, 16, 64], "steps": 1500},
+        ),
+        trials=trials,
+        statistics=statistics,
+        verdicts=verdicts,
+        plot=plot,
+        layout=(4, 2),
+        notes=NOTES,
+    )
+)

@@ -1,0 +1,417 @@
+"""Good initialisation in deora2024: Definition 1, Proposition 7 and Corollary 5 (training)."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ...core import Array
+from ...theory import Bound, Check, Family, Hypothesis, Sides, instance_class
+from ...theory.slow import Arithmetic, dot
+from . import constants, model, naive, naive_constants
+from .declare import claim, false
+from .instances import ModelInstance, as_rows, draw_models, signs
+from .naive import Data, Rows
+from .setting import Setting
+
+
+@instance_class
+@dataclass(frozen=True)
+class StartInstance(ModelInstance):
+    """A start (U, W), a direction theta_* = (vU, vW)/sqrt(H), eps, and K steps of size eta."""
+
+    vU: Float[Array, "G r d"] = 0.0
+    vW: Float[Array, "G d d"] = 0.0
+    eps: Float[Array, ""] = 0.5
+    eta: Float[Array, ""] = 0.1
+    K: int = 1
+
+    positive: ClassVar[tuple[str, ...]] = ("k", "eps", "eta")
+
+    @property
+    def direction(self) -> Float[Array, "G p"]:
+        """theta_*."""
+        return as_rows(self.vU, self.vW) / jnp.sqrt(self.H)
+
+    @property
+    def B_2(self) -> Float[Array, ""]:
+        """P1: the largest head, at least 1."""
+        return jnp.maximum(1.0, model.widest(self.rows))
+
+    @property
+    def B_Phi(self) -> Float[Array, ""]:
+        """P2: the largest output, at least 1."""
+        return jnp.maximum(1.0, jnp.max(jnp.abs(model.outputs(self, self.rows))))
+
+    @property
+    def slopes(self) -> Float[Array, "n"]:
+        """y_i <grad Phi~(X_i; theta_0), theta_*>."""
+        g = model.head_gradients(self, self.rows) / jnp.sqrt(self.H)
+        return self.y * jnp.einsum("ngp,gp,g->n", g, self.direction, self.k)
+
+    @property
+    def gamma(self) -> Float[Array, ""]:
+        """P3: the margin of this direction."""
+        return jnp.min(self.slopes)
+
+    @property
+    def G(self) -> Float[Array, ""]:
+        """(2 B_Phi + log(1/eps))/gamma."""
+        return constants.spread(self.B_Phi, self.gamma, self.eps)
+
+
+class NaiveStart:
+    """The twin of `StartInstance`'s properties."""
+
+    def __init__(self, num: Arithmetic, data: Data) -> None:
+        self.num, self.H = num, naive.total(num, data)
+        root = num.sqrt(self.H)
+        self.rows = naive.parameters(data)
+        raw = naive.parameters({"U": data["vU"], "W": data["vW"]})
+        self.direction: Rows = [[e / root for e in row] for row in raw]
+        parts = naive.samples(num, data, self.rows)
+        one = num.number(1)
+        self.B_2 = num.largest([one, naive.widest(num, self.rows)])
+        self.B_Phi = num.largest([one] + [num.absolute(part.margin) for part in parts])
+        self.gamma = num.smallest(
+            [y * self._slope(data, part) / root for part, y in zip(parts, data["y"], strict=True)]
+        )
+        self.G = (2 * self.B_Phi - num.log(data["eps"])) / self.gamma
+        self.R, (self.T, self.d) = naive.token_bound(num, data), naive.shape(data)
+
+    def _slope(self, data: Data, part: naive.Sample) -> Any:
+        rows = zip(data["k"], part.gradients, self.direction, strict=True)
+        return self.num.total([k * dot(g, v) for k, g, v in rows])
+
+
+def _project(i: StartInstance, tier: str, root: Any, step: Any = None) -> StartInstance:
+    """Data of one sign per label, heads in opposite pairs, sqrt(H) just above `root`."""
+    y = signs(i.y)
+    U = jnp.clip(i.U[:1], -0.3, 0.3)
+    W = jnp.clip(i.W[:1], -1.0, 1.0)
+    vU, vW = 0.2 + jnp.clip(jnp.abs(i.vU), 0.0, 3.0), jnp.clip(i.vW, -0.2, 0.2)
+    scale = jnp.sqrt(2 * len(i.k) / (jnp.sum(vU**2) + jnp.sum(vW**2)))
+    near = replace(
+        i,
+        X=y[:, None, None] * jnp.clip(jnp.abs(i.X), 0.5, 1.2),
+        y=y,
+        k=jnp.ones_like(i.k),
+        U=jnp.concatenate([U, -U]),
+        W=jnp.concatenate([W, W]),
+        vU=scale * vU,
+        vW=scale * vW,
+        eps=jnp.ones_like(i.eps) if step is not None else jnp.clip(i.eps, 1e-3, 1.0),
+    )
+    size = root(near, tier) ** 2 * (1 + 1e-9)
+    wide = replace(near, k=jnp.broadcast_to(jnp.ceil(size / 2), i.k.shape))
+    eta = jnp.clip(jnp.abs(i.eta), 1e-6, 1.0) if step is None else step(wide, tier) * (1 - 1e-9)
+    return replace(wide, eta=eta)
+
+
+def _realizable_root(i: StartInstance, tier: str) -> Any:
+    return constants.realizable_root(i.G, i.B_2, i.B_Phi, i.R, i.T, i.d, tier)
+
+
+def training_root(i: StartInstance, tier: str) -> Any:
+    g0 = 2**0.5 * i.G
+    return constants.good_start_root(g0, i.B_2, i.R, i.T, i.d, tier)
+
+
+def training_step(i: StartInstance, tier: str) -> Any:
+    B = 4 * 2**0.5 * i.G + i.B_2
+    rho = constants.rho(B, i.R, i.H, i.T, i.d, tier)
+    first = 4 * i.B_Phi**2 / (i.gamma**2 * constants.start_loss(i.B_Phi))
+    return jnp.minimum(1.0, jnp.minimum(1 / rho, first))
+
+
+def draw_starts(rng: np.random.Generator, count: int, **shape: Any) -> StartInstance:
+    models = draw_models(rng, count, **shape)
+    values = {f.name: getattr(models, f.name) for f in fields(ModelInstance)}
+    return StartInstance(
+        **values,
+        vU=rng.normal(size=models.U.shape),
+        vW=rng.normal(size=models.W.shape),
+        eps=rng.uniform(1e-3, 1.0, count),
+        eta=np.full(count, 0.1),
+        K=1,
+    )
+
+
+def start_family(name: str, tier: str, root: Any, step: Any = None) -> Family:
+    """Good starts of one shape."""
+    draw = functools.partial(draw_starts, n=2, d=1, T=2, G=2, readout="full")
+    project = functools.partial(_project, tier=tier, root=root, step=step)
+    return Family(f"good start {name}", draw, project)
+
+
+STARTS = (
+    start_family("v2", "v2", _realizable_root),
+    start_family("sharp", "sharp", _realizable_root),
+)
+TRAINED = (
+    start_family("trained, v2", "v2", training_root, training_step),
+    start_family("trained, sharp", "sharp", training_root, training_step),
+)
+
+SEPARABLE = Hypothesis(
+    "P3: a margin above 0, as -gamma",
+    lambda i: -i.gamma,
+    lambda num, data: -NaiveStart(num, data).gamma,
+    -1e-6,
+)
+DIRECTION = Hypothesis(
+    "|theta_*|^2 = 2",
+    lambda i: jnp.abs(model.length(i, i.direction) ** 2 - 2),
+    lambda num, data: num.absolute(
+        naive.squared_length(num, data, NaiveStart(num, data).direction) - 2
+    ),
+    1e-9,
+)
+
+
+def _tier(variant: str) -> str:
+    return "sharp" if variant == "sharp" else "v2"
+
+
+def _wide_limit(i: StartInstance, variant: str) -> Any:
+    return jnp.sqrt(i.H) / _realizable_root(i, _tier(variant))
+
+
+def _wide_limit_naively(num: Arithmetic, data: Data, variant: str) -> Any:
+    s = NaiveStart(num, data)
+    wanted = (s.G, s.B_2, s.B_Phi, s.R, s.T, s.d, _tier(variant))
+    return num.sqrt(s.H) / naive_constants.realizable_root(num, *wanted)
+
+
+WIDE = Hypothesis(
+    "(98): 1 <= sqrt(H)/(what it must reach)",
+    lambda i: jnp.ones(()),
+    lambda num, data: num.number(1),
+    threshold=_wide_limit,
+    naive_threshold=_wide_limit_naively,
+)
+
+
+def _margin_ceiling(i: StartInstance, variant: str) -> Sides:
+    return Sides(i.gamma, 2**0.5 * constants.beta_1(i.B_2, i.R, i.T))
+
+
+def _margin_ceiling_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
+    s = NaiveStart(num, data)
+    return s.gamma, num.sqrt(num.number(2)) * naive_constants.beta_1(num, s.B_2, s.R, s.T)
+
+
+claim(
+    "definition-1",
+    "Good initialisation: what its margin can be",
+    "Definition 1 (P1-P3)",
+    "With P1 and |theta_*| = sqrt(2), the margin gamma of P3 is at most sqrt(2) beta_1(B_2). B_2, "
+    "B_Phi and the largest gamma of any start and data are measured by `start.good_start`.",
+    r"\gamma\le\sqrt2\,\sqrt TR(2R^2B_2+1)",
+    sides=_margin_ceiling,
+    naive=_margin_ceiling_naive,
+    families=STARTS,
+    hypotheses=(DIRECTION,),
+    forms="what Proposition 1 allows",
+    where="Sec. 4.3",
+)
+
+
+def _least_loss(i: StartInstance) -> Any:
+    """A lower bound of the loss within G of the start: exact for one token and one sample."""
+    if i.T > 1 or len(i.y) > 1:
+        return jnp.zeros(())
+    best = i.y * model.outputs(i, i.rows) + i.G * jnp.linalg.norm(i.X[0, 0])
+    return model.logistic(best)[0]
+
+
+def _least_loss_naively(num: Arithmetic, data: Data, s: NaiveStart) -> Any:
+    if s.T > 1 or len(data["y"]) > 1:
+        return num.number(0)
+    part = naive.samples(num, data, s.rows)[0]
+    size = num.root(dot(data["X"][0][0], data["X"][0][0]))
+    return naive.softplus(num, -(part.margin + s.G * size))
+
+
+def _witness(i: StartInstance, variant: str) -> Sides:
+    if variant == "printed":
+        return Sides(_least_loss(i), i.eps)
+    move = i.G * i.direction
+    g0 = constants.g_0(i.B_Phi, i.gamma, i.eps)
+    lhs = [model.loss(i, i.rows + move), model.length(i, move), model.widest(i.rows + move)]
+    table = {"B_2": i.B_2, "B_Phi": i.B_Phi, "gamma": i.gamma, "H": i.H}
+    return Sides(jnp.stack(lhs), jnp.stack([i.eps, g0, i.B_2 + g0]), table)
+
+
+def _witness_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
+    s = NaiveStart(num, data)
+    if variant == "printed":
+        return _least_loss_naively(num, data, s), data["eps"]
+    move = [[s.G * e for e in row] for row in s.direction]
+    there = naive.combined(s.rows, move, 1)
+    g0 = num.sqrt(num.number(2)) * s.G
+    lhs = [
+        naive.loss(num, data, there),
+        naive.length(num, data, move),
+        naive.widest(num, there),
+    ]
+    return lhs, [data["eps"], g0, s.B_2 + g0]
+
+
+def _one_token() -> tuple[StartInstance, ...]:
+    """One token, one sample, start at zero: the model is linear, and gamma = sqrt(2)."""
+    one = np.ones((1, 1, 1))
+    v = np.sqrt(2.0) * one
+    return (
+        StartInstance(
+            X=one,
+            y=np.ones(1),
+            k=np.array([2.0**40]),
+            U=0 * one,
+            W=0 * one,
+            readout="full",
+            vU=v,
+            vW=0 * one,
+            eps=np.asarray(2.0**-14),
+            eta=np.asarray(0.1),
+            K=1,
+        ),
+    )
+
+
+claim(
+    "proposition-7",
+    "From a good start to realizability",
+    "Proposition 7, Assumption 2, Eqs. (98)-(100)",
+    "With (98) there is, for every eps, a theta with L <= eps within g_0 of the start and "
+    "|theta|_{2,inf} <= B_2 + g_0; the witness is theta_0 + G theta_*, G = (2 B_Phi + log(1/eps))/"
+    "gamma. As printed g_0 = G: the least loss within G of the start is at most eps.",
+    r"g_0(\epsilon)=\sqrt2\,\frac{2B_\Phi+\log(1/\epsilon)}\gamma,\quad g=B_2+g_0",
+    sides=_witness,
+    naive=_witness_naive,
+    families=STARTS,
+    hypotheses=(SEPARABLE, DIRECTION, WIDE),
+    targets=_one_token,
+    forms={
+        "printed": false("g_0 = G, forgetting that |theta_*| is sqrt(2)", "E2"),
+        "corrected": ("g_0 = sqrt(2) G", "E2"),
+        "sharp": ("the same with sharp beta_3 in the condition on H", "E2"),
+    },
+    where="App. C.3",
+)
+
+
+def _training_limit(i: StartInstance, variant: str) -> Any:
+    return jnp.sqrt(i.H) / training_root(i, _tier(variant))
+
+
+def _training_limit_naively(num: Arithmetic, data: Data, variant: str) -> Any:
+    s = NaiveStart(num, data)
+    g0 = num.sqrt(num.number(2)) * s.G
+    wanted = (g0, s.B_2, s.R, s.T, s.d, _tier(variant))
+    return num.sqrt(s.H) / naive_constants.good_start_root(num, *wanted)
+
+
+def _step_limit_naively(num: Arithmetic, data: Data, variant: str) -> Any:
+    s = NaiveStart(num, data)
+    B = 4 * num.sqrt(num.number(2)) * s.G + s.B_2
+    rho = naive_constants.rho(num, B, s.R, s.H, s.T, s.d, _tier(variant))
+    first = (2 * s.B_Phi / s.gamma) ** 2 / naive_constants.start_loss(num, s.B_Phi)
+    return num.smallest([num.number(1), 1 / rho, first])
+
+
+AT_HORIZON = Hypothesis(
+    "eps = 1/K",
+    lambda i: jnp.abs(i.eps * i.K - 1),
+    lambda num, data: num.absolute(data["eps"] * int(data["K"]) - 1),
+    1e-9,
+)
+TRAINING = (
+    SEPARABLE,
+    DIRECTION,
+    AT_HORIZON,
+    replace(
+        WIDE,
+        name="Corollary 5: 1 <= sqrt(H)/(what it must reach)",
+        threshold=_training_limit,
+        naive_threshold=_training_limit_naively,
+    ),
+    Hypothesis(
+        "eta <= min(1, 1/rho(K), (4 B_Phi^2/gamma^2)/log(1 + e^B_Phi))",
+        lambda i: jnp.asarray(i.eta),
+        lambda num, data: data["eta"],
+        threshold=lambda i, variant: training_step(i, _tier(variant)),
+        naive_threshold=_step_limit_naively,
+    ),
+)
+
+
+def descended(i: StartInstance, weights: Any = None) -> Any:
+    """theta_K."""
+
+    def step(rows: Any, _: None) -> tuple[Any, None]:
+        return rows - i.eta * model.loss_gradient(i, rows, weights), None
+
+    return jax.lax.scan(step, i.rows, None, length=i.K)[0]
+
+
+def _trained(i: StartInstance, variant: str) -> Sides:
+    rhs = 2 / i.K + 5 * i.G**2 / (2 * i.eta * i.K)
+    table = {"B_2": i.B_2, "B_Phi": i.B_Phi, "gamma": i.gamma, "H": i.H, "eta": i.eta}
+    return Sides(model.loss(i, descended(i)), rhs, table)
+
+
+def _trained_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
+    s, K, rows = NaiveStart(num, data), int(data["K"]), naive.parameters(data)
+    for _ in range(K):
+        g = naive.loss_gradient(num, data, naive.samples(num, data, rows))
+        rows = naive.combined(rows, g, -data["eta"])
+    rhs = num.number(2) / K + 5 * s.G**2 / (2 * data["eta"] * K)
+    return naive.loss(num, data, rows), rhs
+
+
+def _promised(setting: Setting, variant: str) -> Bound:
+    s = setting
+    eta = s.eta if s.eta is not None else s.start_step(_tier(variant))
+    g0 = s.g_0()
+    table = {"g_0": g0, "eta": eta, "gamma": s.gamma}
+    return Bound(2 / s.K + 5 * g0**2 / (4 * eta * s.K), table, constants.start_loss(s.B_Phi))
+
+
+def _required(setting: Setting, variant: str) -> tuple[Check, ...]:
+    s, tier = setting, _tier(variant)
+    root = constants.good_start_root(s.g_0(), s.B_2, s.R, s.T, s.d, tier)
+    eta = s.eta if s.eta is not None else s.start_step(tier)
+    return (
+        Check("required sqrt(H) over sqrt(H)", root / float(s.H) ** 0.5, 1.0),
+        Check("eta over its largest value", eta / s.start_step(tier), 1.0),
+    )
+
+
+claim(
+    "corollary-5",
+    "Training loss from a good start",
+    "Corollary 5 = Corollary 2, first half of (5) and (101)",
+    "From a good start, with H and eta as stated, L(theta_K) <= 2/K + 5 g_0^2/(4 eta K), "
+    "g_0 = sqrt(2) (2 B_Phi + log K)/gamma.",
+    r"\widehat L(\theta_K)\le\frac2K+\frac{5(2B_\Phi+\log K)^2}{2\gamma^2\eta K}",
+    sides=_trained,
+    naive=_trained_naive,
+    families=TRAINED,
+    hypotheses=TRAINING,
+    bound=_promised,
+    requires=_required,
+    quantity="loss",
+    forms={
+        "corrected": ("g_0 = sqrt(2) G everywhere: 5/2 for 5/4", "E2"),
+        "sharp": ("the same with sharp beta_3 in the conditions on H and eta", "E9"),
+    },
+    errata=("E2", "E10", "E11"),
+    where="Sec. 4.3, App. C.4",
+)

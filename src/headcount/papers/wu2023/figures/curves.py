@@ -1,0 +1,49 @@
+"""Small things that the figures share: curves over epochs, names of scalings, flattened samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....lab import COLOURS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SCALINGS = {"realistic": "$\\tau_0 = d_m^{-1/2}$", "ntk": "$\\tau_0 = d_m^{-1}$"}
+STYLES = {"realistic": "-", "ntk": "--"}
+
+
+def draw_curve(
+    ax: Any, data: xr.Dataset, name: str, x: str, *, label: str, index: int, style: str = "-"
+) -> Any:
+    """`name` against `x` as a line, with the band from `name_low` to `name_high`."""
+    at, centre = np.asarray(data[x].values, float), np.asarray(data[name].values, float)
+    colour = COLOURS[index % len(COLOURS)]
+    ax.plot(at, centre, color=colour, linestyle=style, label=label)
+    if f"{name}_low" in data:
+        low, high = (np.asarray(data[f"{name}_{end}"].values, float) for end in ("low", "high"))
+        ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+    return ax
+
+
+def finish(ax: Any, x_label: str, y_label: str, *, log_y: bool = False) -> Any:
+    """Labels, scale and a legend through which curves stay visible."""
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    if log_y:
+        ax.set_yscale("log")
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(framealpha=0.6, edgecolor="none")
+    return ax
+
+
+def by_seed(data: xr.DataArray, *rest: str) -> Any:
+    """The numbers with the seeds first, then the given dimensions."""
+    return data.transpose("seed", *rest).values
+
+
+def numbers(data: xr.Dataset, name: str) -> Any:
+    """A coordinate as floating point numbers, as fits and trends take them."""
+    return data[name].values.astype(float)

@@ -1,0 +1,140 @@
+"""One question, several answers: the theorems of all papers beside each other on one data set.
+
+Each paper trains its own model on its own loss, so losses are compared with their start: how wide
+must the model be before descent has brought the loss to a given share of what it began with?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core import HeadcountError, Paper, check_count, check_fraction, papers
+from ..training import TrainConfig, run_config
+from ._claim import Check
+from ._count import Answer, loss_claims, practice, theorem_answers
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Promised:
+    """What one theorem promises at the given width and number of steps."""
+
+    claim: str
+    variant: str
+    loss: float
+    failing: tuple[Check, ...]
+    """The hypotheses that do not hold: where there are any, nothing is promised."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        failing = [check.to_json() for check in self.failing]
+        return {
+            "claim": self.claim,
+            "variant": self.variant,
+            "loss": None if failing else self.loss,
+            "failing": failing,
+        }
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One paper's answers; `note` says why there are none from its theorems."""
+
+    paper: str
+    model: str
+    loss: str
+    start: float
+    target: float
+    required: tuple[Answer, ...]
+    promised: tuple[Promised, ...]
+    training: Answer | None
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """One object for machines."""
+        return {
+            "paper": self.paper,
+            "model": self.model,
+            "loss": self.loss,
+            "start": self.start,
+            "target": self.target,
+            "required": [answer.to_json() for answer in self.required],
+            "promised": [promised.to_json() for promised in self.promised],
+            "training": None if self.training is None else self.training.to_json(),
+            "note": self.note,
+        }
+
+
+def compare(
+    problem: Mapping[str, Any],
+    *,
+    share: float = 0.1,
+    delta: float = 0.05,
+    most_width: int = 256,
+    theory_only: bool = False,
+    keys: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> list[Compared]:
+    """Ask every paper that has a setting about one problem.
+
+    `problem` holds the fields of a `TrainConfig` that all papers share: data, its options, n,
+    width, steps, seeds. Model, start, loss and optimiser are each paper's own.
+    """
+    check_fraction("share", share)
+    check_fraction("delta", delta)
+    check_count("most_width", most_width)
+    tell = progress or (lambda text: None)
+    asked = [papers[key] for key in keys] if keys else [p for _, p in papers.items()]
+    answers = []
+    for paper in asked:
+        if paper.setting is not None and paper.models:
+            tell(f"{paper.key}: {paper.title}")
+            answers.append(_compared(paper, problem, share, delta, most_width, theory_only, tell))
+    return answers
+
+
+def _compared(
+    paper: Paper,
+    problem: Mapping[str, Any],
+    share: float,
+    delta: float,
+    most_width: int,
+    theory_only: bool,
+    tell: Progress,
+) -> Compared:
+    model = next(iter(paper.models))
+    config = TrainConfig.of({**problem, "model": model})
+    first = run_config(config.model_copy(update={"steps": 1}))
+    start = float(np.median(np.atleast_2d(first.loss)[:, 0]))
+    target = share * start
+    required: tuple[Answer, ...] = ()
+    promised: tuple[Promised, ...] = ()
+    note, unit = "", 1
+    try:
+        setting = paper.part("setting").of(config, delta=delta)
+    except HeadcountError as error:  # no theorem speaks here: that is an answer
+        note = str(error)
+    else:
+        unit = setting.width_step
+        required = tuple(theorem_answers(paper.key, setting, target, "width"))
+        promised = tuple(_promised(paper.key, setting))
+    found = None
+    if not theory_only:
+        found = practice(
+            config, target, "width", width_step=unit, most_width=most_width, progress=tell
+        ).answer
+    return Compared(paper.key, model, config.loss, start, target, required, promised, found, note)
+
+
+def _promised(key: str, setting: Any) -> list[Promised]:
+    found = []
+    for claim, variant in loss_claims(key):
+        bound, checks = claim.promise(setting, variant)
+        failing = tuple(check for check in checks if not check.holds)
+        found.append(Promised(claim.id, variant, float(bound.rhs), failing))
+    return found

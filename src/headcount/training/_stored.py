@@ -1,0 +1,95 @@
+"""A finished run again: read from its file, or looked at with other recorders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, precision
+from ..core._tree import named_leaves
+from ._config import build_data, build_model, config_of_run
+from ._loop import Loop, Problem
+from ._programs import programs
+from ._recorders import Recorder
+from ._rules import gd
+from ._run import Run
+
+_SETS = {"initial": "initial", "final": "params", "average": "average", "best": "best"}
+
+
+def read_run(path: str | Path) -> Run:
+    """The run that `Run.save` wrote; a file of something else is a `BadArgument`."""
+    config = config_of_run(path)
+    model = build_model(config, build_data(config))
+    with xr.open_dataset(path, engine="h5netcdf") as file:
+        stored = file.load()
+    sets = {field: _parameters(model, stored, label) for label, field in _SETS.items()}
+    if sets["initial"] is None:
+        problem = "was written by another version: its initial parameters are missing"
+        raise BadArgument("run", str(path), problem, fix="train it again")
+    recorded = [str(name) for name, v in stored.data_vars.items() if "recorded_step" in v.dims]
+    return Run(
+        settings={k: v for k, v in stored.attrs.items() if k != "seconds"},
+        seeds=tuple(int(seed) for seed in stored["seed"].values),
+        loss=stored["loss_trace"].values,
+        final_loss=stored["final_loss"].values,
+        average_loss=stored["average_loss"].values if "average_loss" in stored else None,
+        traces={
+            str(name).removesuffix("_trace"): v.values
+            for name, v in stored.data_vars.items()
+            if "iterate" in v.dims
+        },
+        recorded_steps=stored["recorded_step"].values,
+        records={name: stored[name].values for name in recorded},
+        diverged_at=stored["diverged_at"].values,
+        seconds=float(stored.attrs["seconds"]),
+        **sets,
+    )
+
+
+def _parameters(model: Any, stored: xr.Dataset, label: str) -> Any:
+    """One set of parameters in the model's own structure, or None where it was not kept."""
+    return gathered(model, {str(k): v.values for k, v in stored.data_vars.items()}, f"{label}_")
+
+
+def gathered(model: Any, arrays: dict[str, Array], prefix: str) -> Any:
+    """The arrays "prefix + block" as the model's parameters; None if one is missing."""
+    shapes = model.shapes()
+    leaves, structure = jax.tree.flatten(shapes, is_leaf=lambda leaf: type(leaf) is tuple)
+    numbered = jax.tree.unflatten(structure, range(len(leaves)))
+    ordered = [f"{prefix}{name}" for name in named_leaves(numbered)]
+    if not ordered or any(name not in arrays for name in ordered):
+        return None
+    return jax.tree.unflatten(structure, [arrays[name] for name in ordered])
+
+
+def replay(
+    model: Any,
+    start: Any,
+    x: Array,
+    y: Array,
+    iterates: Any,
+    record: Sequence[Recorder],
+    *,
+    loss: Loss = MEAN_SQUARED,
+    dtype: str = "float64",
+    chunk: int | None = None,
+) -> dict[str, Array]:
+    """What recorders would have written at these iterates (first axis: iterate) of one seed."""
+    with precision(dtype):
+        loop = Loop(model, loss, gd(1.0), len(y), x.shape[1], chunk, ())
+        look = programs(loop, tuple(record), 1).snapshot
+        key = np.asarray(jax.random.key_data(jax.random.key(0)))[None]
+        one_seed = cast(jax.tree.map(lambda leaf: leaf[None], start), dtype)
+        problem = Problem(one_seed, cast(x, dtype), cast(y, dtype), key)
+        count = len(next(iter(jax.tree.leaves(iterates))))
+        found = []
+        for k in range(count):
+            params = cast(jax.tree.map(lambda leaf, k=k: leaf[k : k + 1], iterates), dtype)
+            found.append(jax.device_get(look(problem, params)))
+    return {name: np.concatenate([one[name] for one in found]) for name in found[0]}

@@ -1,0 +1,118 @@
+"""The vision Transformer: its collapse is exact under momentum; epochs by a NumPy loop."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from headcount.core import BadArgument, normal, stream
+from headcount.models import BLOCKS, VisionTransformer, collapse, lecun_vision
+from headcount.training import EpochTraining, cross_entropy, sign_regression
+
+P, T, D, N = 5, 6, 3, 40
+
+
+def uncollapsed(model, params, x):
+    """The twin: queries, keys and values of all d_m features, token by token, no product."""
+    z = x @ params.E + params.positions
+    q, k, v = z @ params.W_Q.T, z @ params.W_K.T, z @ params.W_V.T
+    mixed = jax.nn.softmax(model.tau0 * q @ k.T, axis=-1) @ v
+    hidden = mixed @ params.W_H.T
+    hidden = hidden + z if model.block == "residual" else hidden
+    hidden = hidden if model.block == "linear" else jnp.maximum(hidden, 0)
+    return params.W_O @ hidden.mean(axis=0) + params.b
+
+
+def problem(d_m, block="relu", outputs=4, dtype="float64"):
+    model = VisionTransformer(P, T, D, d_m, d_m**-0.5, outputs, block)
+    x = normal(stream(0, "x"), (N, T, P))
+    labels = np.arange(N) % outputs
+    return model, lecun_vision(model, 1), jnp.asarray(x, dtype), jnp.asarray(labels)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_model_is_its_uncollapsed_twin(block):
+    model, params, x, _ = problem(7, block)
+    for sample in x[:3]:
+        np.testing.assert_allclose(
+            model(params, sample), uncollapsed(model, params, sample), rtol=1e-12
+        )
+        rows = model.attention(params, sample)
+        np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_the_collapse_keeps_the_function_and_leads_back():
+    model, params, x, _ = problem(50)
+    narrow = collapse(model, params)
+    assert narrow.model == dataclasses.replace(model, d_m=2 * D)
+    for wide, back in zip(params, narrow.expand(narrow.params), strict=True):
+        np.testing.assert_allclose(back, wide, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(narrow.model(narrow.params, x[0]), model(params, x[0]), rtol=1e-10)
+    assert collapse(*problem(4)[:2]).model.d_m == 4  # below 2d there is nothing to gain
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_collapsed_training_is_the_uncollapsed_one_momentum_included(block):
+    """Parameters of all d_m features, after 3 epochs of batches with momentum, to rounding."""
+    model, params, x, labels = problem(50, block)
+    narrow = collapse(model, params)
+    rule = {"loss": cross_entropy, "eta": 0.3, "beta": 0.9, "batch_size": 8}
+    fast = EpochTraining(narrow.model, **rule)
+    slow = EpochTraining(lambda theta, sample: uncollapsed(model, theta, sample), **rule)
+    ours, twin = fast.start(narrow.params, "float64"), slow.start(params, "float64")
+    for _ in range(3):
+        ours, loss = fast.advance(ours, x, labels, stream(5, "batches"))
+        twin, other = slow.advance(twin, x, labels, stream(5, "batches"))
+        np.testing.assert_allclose(loss, other, rtol=1e-9)
+    moved = max(float(jnp.max(jnp.abs(a - b))) for a, b in zip(twin.params, params, strict=True))
+    assert moved > 0.1
+    for wide, back in zip(twin.params, narrow.expand(ours.params), strict=True):
+        np.testing.assert_allclose(back, wide, rtol=1e-7, atol=1e-10)
+
+
+def test_an_epoch_is_heavy_ball_on_a_shuffled_pass():
+    model, params, x, labels = problem(4, outputs=1)
+    y = np.where(np.asarray(labels) + np.arange(N) % 2, 1.0, -1.0)
+    training = EpochTraining(model, sign_regression, eta=0.2, beta=0.5, batch_size=12)
+    state = training.start(params, "float64")
+    state, _ = training.advance(state, x, jnp.asarray(y), stream(3, "batches"))
+    state, mean_loss = training.advance(state, x, jnp.asarray(y), stream(3, "batches"))
+    theta, velocity, losses = params, jax.tree.map(np.zeros_like, params), []
+    for epoch in range(2):
+        order = np.asarray(
+            jax.random.permutation(jax.random.fold_in(stream(3, "batches"), epoch), N)
+        )
+        for start in (0, 12, 24):
+
+            def loss(p, chosen=order[start : start + 12]):
+                each = [(model(p, x[i])[0] - y[i]) ** 2 for i in chosen]
+                return sum(each) / len(each)
+
+            value, grad = jax.value_and_grad(loss)(theta)
+            losses.append(float(value))
+            velocity = jax.tree.map(lambda v, g: 0.5 * v + g, velocity, grad)
+            theta = jax.tree.map(lambda p, v: p - 0.2 * v, theta, velocity)
+    np.testing.assert_allclose(mean_loss, np.mean(losses[3:]), rtol=1e-9)
+    for got, wanted in zip(state.params, theta, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-12)
+    f = training.outputs(state.params, x)
+    np.testing.assert_allclose(f[-1], model(theta, x[-1]), rtol=1e-8)
+    np.testing.assert_allclose(training.losses(f, jnp.asarray(y))[0], (f[0, 0] - y[0]) ** 2)
+
+
+def test_losses_and_refusals():
+    assert float(cross_entropy(jnp.array([1.0, 2.0]), jnp.int32(0))) == pytest.approx(
+        np.log(1 + np.e)
+    )
+    model, params, x, labels = problem(4)
+    training = EpochTraining(model, cross_entropy, 0.1, 0.9, N + 1)
+    with pytest.raises(BadArgument, match="is above n = 40"):
+        training.advance(training.start(params, "float64"), x, labels, stream(0, "b"))
+    with pytest.raises(BadArgument, match="must be below 1"):
+        EpochTraining(model, cross_entropy, 0.1, 1.0, 8)
+    with pytest.raises(BadArgument, match="choose from: relu, residual, linear"):
+        VisionTransformer(P, T, D, 8, 1.0, 2, "gelu")
