@@ -68,7 +68,7 @@ def test_results_do_not_depend_on_the_switch(name: str) -> None:
 
 
 def test_float32_stays_float32_and_programs_keep_their_own() -> None:
-    double = own_precision(lambda x, y: jnp.sum(x) * y)
+    double = own_precision(lambda x, y: jnp.sum(x) * jnp.asarray(y, x.dtype))
     for setting in (True, False):
         with jax.enable_x64(setting):
             assert double(np.ones(2, np.float32), np.float32(2)).dtype == np.float32

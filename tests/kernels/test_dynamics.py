@@ -83,17 +83,17 @@ def test_descent_against_a_plain_loop(loss: Loss) -> None:
 )
 def test_descent_equals_linearised_training_step_for_step(loss: Loss, radius: float | None) -> None:
     model = PooledAttention(3, 4)
-    params0 = unpaired(model, 1)
+    initial = unpaired(model, 1)
     x, x_new = normal(stream(0, "x"), (6, 4, 3)) / 2, normal(stream(0, "x-new"), (2, 4, 3)) / 2
     y = np.sign(normal(stream(0, "labels"), (6,)))
-    jacobian = jax.jit(jax.vmap(jax.grad(model), (None, 0)))(params0, np.concatenate([x, x_new]))
+    jacobian = jax.jit(jax.vmap(jax.grad(model), (None, 0)))(initial, np.concatenate([x, x_new]))
     J = np.concatenate([np.reshape(leaf, (8, -1)) for leaf in jacobian], axis=1)
-    f0 = np.asarray(jax.jit(partial(outputs, model))(params0, np.concatenate([x, x_new])))
+    f0 = np.asarray(jax.jit(partial(outputs, model))(initial, np.concatenate([x, x_new])))
     steps = {"eta": 0.05, "steps": 200, "loss": loss, "radius": radius}
     predicted = kernel_descent(
         J[:6] @ J[:6].T, y, f0=f0[:6], kernel_test=J[6:] @ J[:6].T, f0_test=f0[6:], **steps
     )
-    trained = train_linearised(model, params0, x, y, x_test=x_new, **steps)
+    trained = train_linearised(model, initial, x, y, x_test=x_new, **steps)
     np.testing.assert_allclose(predicted.train, trained.train, rtol=0, atol=1e-10)
     np.testing.assert_allclose(predicted.test, trained.test, rtol=0, atol=1e-10)
     np.testing.assert_allclose(predicted.loss, trained.loss, rtol=0, atol=1e-10)

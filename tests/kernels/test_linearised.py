@@ -71,12 +71,12 @@ def test_value_and_gradient_are_those_of_the_tangent_plane(kind: str) -> None:
 
 @pytest.mark.parametrize("loss", [MEAN_SQUARED, HALF_SQUARED_SUM, LOGISTIC])
 def test_training_equals_plain_gradient_descent_on_the_linearised_model(loss: Loss) -> None:
-    model, params0, x, y = problem()
-    run = train_linearised(model, params0, x, y, eta=0.2, steps=6, loss=loss, x_test=x[:2] + 0.1)
-    flat = Linearised(model, params0)
+    model, initial, x, y = problem()
+    run = train_linearised(model, initial, x, y, eta=0.2, steps=6, loss=loss, x_test=x[:2] + 0.1)
+    flat = Linearised(model, initial)
     step = jax.jit(jax.value_and_grad(lambda p: total(loss, outputs(flat, p, x), y)))
     at = jax.jit(lambda p, s: outputs(flat, p, s))
-    params = jax.tree.map(jnp.asarray, params0)
+    params = jax.tree.map(jnp.asarray, initial)
     for k in range(7):
         value, gradient = step(params)
         np.testing.assert_allclose(run.loss[k], value, rtol=1e-12)
@@ -88,40 +88,40 @@ def test_training_equals_plain_gradient_descent_on_the_linearised_model(loss: Lo
 
 
 def test_recording_every_k_steps_changes_nothing() -> None:
-    model, params0, x, y = problem()
-    dense = train_linearised(model, params0, x, y, eta=0.1, steps=6)
-    sparse = train_linearised(model, params0, x, y, eta=0.1, steps=6, every=3)
+    model, initial, x, y = problem()
+    dense = train_linearised(model, initial, x, y, eta=0.1, steps=6)
+    sparse = train_linearised(model, initial, x, y, eta=0.1, steps=6, every=3)
     np.testing.assert_array_equal(sparse.steps, [0, 3, 6])
     np.testing.assert_allclose(sparse.train, dense.train[::3], rtol=1e-13)
     assert sparse.to_xarray().train.sizes == {"step": 3, "sample": 5}
 
 
 def test_radius_keeps_the_parameters_in_their_ball() -> None:
-    model, params0, x, y = problem()
-    run = train_linearised(model, params0, x, y, eta=0.5, steps=20, radius=0.05)
-    moved = jax.tree.map(np.subtract, run.params, params0)
+    model, initial, x, y = problem()
+    run = train_linearised(model, initial, x, y, eta=0.5, steps=20, radius=0.05)
+    moved = jax.tree.map(np.subtract, run.params, initial)
     np.testing.assert_allclose(np.sqrt(sum(np.sum(m**2) for m in moved)), 0.05, rtol=1e-12)
 
 
 def test_float64_under_a_float32_caller_and_single_precision_params() -> None:
-    model, params0, x, y = problem()
+    model, initial, x, y = problem()
     with jax.enable_x64(False):
-        run = train_linearised(model, params0, x, y, eta=0.1, steps=2)
+        run = train_linearised(model, initial, x, y, eta=0.1, steps=2)
         assert jnp.zeros(()).dtype == jnp.float32
-        single = jax.jit(Linearised(model, params0))(
-            cast(params0, "float32"), jnp.asarray(x[0], "float32")
+        single = jax.jit(Linearised(model, initial))(
+            cast(initial, "float32"), jnp.asarray(x[0], "float32")
         )
     assert run.train.dtype == np.float64
     assert single.dtype == jnp.float32
-    here = train_linearised(model, params0, x, y, eta=0.1, steps=2)
+    here = train_linearised(model, initial, x, y, eta=0.1, steps=2)
     np.testing.assert_array_equal(run.train, here.train)
 
 
 def test_bad_arguments() -> None:
-    model, params0, x, y = problem()
+    model, initial, x, y = problem()
     with pytest.raises(BadArgument, match="not -1 or 1"):
-        train_linearised(model, params0, x, 0.5 * y, eta=0.1, steps=2, loss=LOGISTIC)
+        train_linearised(model, initial, x, 0.5 * y, eta=0.1, steps=2, loss=LOGISTIC)
     with pytest.raises(BadArgument, match="divide"):
-        train_linearised(model, params0, x, y, eta=0.1, steps=5, every=2)
+        train_linearised(model, initial, x, y, eta=0.1, steps=5, every=2)
     with pytest.raises(BadArgument, match="eta"):
-        train_linearised(model, params0, x, y, eta=-1.0, steps=5)
+        train_linearised(model, initial, x, y, eta=-1.0, steps=5)

@@ -155,12 +155,12 @@ def test_margin_along_a_run() -> None:
     start = MultiHeadParams(normal(stream(1, "U"), (2, 3, 4)), normal(stream(1, "W"), (2, 4, 4)))
     settings = {"rule": gd(1.0), "steps": 4, "loss": LOGISTIC, "record_every": 4}
     run = train(model, start, x, y, record=[tangent_kernel], dtype="float64", **settings)
-    path = margin_path(run.records["tangent_kernel"][0], y)
+    path = margin_path(run.records["tangent_kernel"], y)
     expected = [ntk_margin(model, p, x, y).gamma for p in (start, run.parameters())]
     assert abs(expected[0] - expected[1]) > 1e-3 * expected[0] > 0
     np.testing.assert_allclose([margin.gamma for margin in path], expected, rtol=1e-9)
     with pytest.raises(BadArgument, match="kernels"):
-        margin_path(run.records["tangent_kernel"][0], y[:5])
+        margin_path(run.records["tangent_kernel"], y[:5])
 
 
 def test_a_float32_kernel_has_a_wider_bracket() -> None:

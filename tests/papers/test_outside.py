@@ -6,6 +6,7 @@ a user's environment looks like to a new process. Nothing is downloaded.
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,21 @@ def test_its_false_claim_is_refuted_and_the_proof_checked(site, tmp_path):
     checked = answer(["recheck", found["certificate"]], tmp_path, site)
     assert checked["confirmed"]
     assert checked["claim"] == "smith2030/softmax-norm"
+
+
+def test_the_recipe_of_the_architecture_page_works(tmp_path):
+    """The page's own code makes a paper: its metadata, its manifest, and a module of claims."""
+    blocks = dict(re.findall(r"```(toml|py)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL))
+    source = tmp_path / "source"
+    (source / "smith2030").mkdir(parents=True)
+    head = (HERE / "smith2030" / "pyproject.toml").read_text().split("[project.entry-points")[0]
+    (source / "pyproject.toml").write_text(head + blocks["toml"])
+    (source / "smith2030" / "__init__.py").write_text(blocks["py"])
+    claims = (HERE / "smith2030" / "smith2030" / "claims.py").read_text()
+    (source / "smith2030" / "claims.py").write_text(claims)
+    site = install(source, tmp_path / "site")
+    names = answer(["list"], tmp_path, site)
+    assert {"smith2030/softmax-norm", "smith2030/loss"} <= set(names["claims"])
 
 
 BROKEN = {

@@ -1,87 +1,210 @@
-"""Audit: every claim of the paper is asked, with hypotheses, and can say no."""
+"""The audit engine on a paper of three lines: hypotheses first, hardest instance, worst seed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Float
 
-from headcount.core import BadArgument
-from headcount.papers.arda2026.subject import slack, subject
-from headcount.theory import audit, claims
-from headcount.theory._audit import ask
-from headcount.training import TrainConfig, run_config
-
-VALUES = {
-    "width": 4,
-    "n": 6,
-    "steps": 5,
-    "rho": (3.0, 3.0, 3.0),
-    "dtype": "float64",
-    "data_options": {"T": 3, "d": 2, "pool": 16, "anchors": 3},
-}
-
-
-@pytest.fixture(scope="module")
-def audited():
-    return subject(TrainConfig.of(VALUES), 0, delta=0.05)
-
-
-def test_the_simulated_run_is_the_trained_one(audited):
-    run = run_config(TrainConfig.of({**VALUES, "keep": ("average",)}))
-    np.testing.assert_allclose(audited.trace.loss, run.loss[0], rtol=1e-12)
-    np.testing.assert_allclose(audited.trace.distance.shape, 6)
+from headcount.core import Array, BadArgument, Paper
+from headcount.theory import (
+    Batch,
+    Bound,
+    Check,
+    Claim,
+    Family,
+    Hypothesis,
+    Kind,
+    Observed,
+    Sides,
+    Variant,
+    audit,
+    instance_class,
+)
+from headcount.theory import _audit as engine
+from headcount.theory._verdict import judge_hardest
+from headcount.training import TrainConfig
 
 
-def test_realised_certificates_hold_and_are_not_vacuous(audited):
-    drift = ask(claims["arda2026/drift"], audited, "printed")
-    mean = ask(claims["arda2026/mean-loss"], audited, "measured")
-    assert (drift.outcome, mean.outcome) == ("holds", "holds")
-    assert drift.ratio == pytest.approx(1, abs=1e-9)
-    assert 0.05 < mean.ratio <= 1
+@instance_class
+@dataclass(frozen=True)
+class Pair:
+    """left <= right, where size is at most 1."""
+
+    left: Float[Array, ""]
+    right: Float[Array, ""]
+    size: Float[Array, ""]
 
 
-def test_a_wrong_constant_changes_the_verdict(audited):
-    claim = claims["arda2026/drift"].with_bound_scaled(1 - 1e-6)
-    assert ask(claim, audited, "printed").outcome == "violated"
+def make(**changes) -> Claim:
+    values = {
+        "id": "toy/claim",
+        "title": "A toy",
+        "kind": Kind.DETERMINISTIC,
+        "equations": "(1)",
+        "statement": "left <= right",
+        "latex": "l\\le r",
+        "sides": lambda i, variant: Sides(i.left, i.right),
+        "naive": lambda num, data, variant: (data["left"], data["right"]),
+        "families": (Family("pairs", lambda rng, n: Pair(*rng.normal(size=(3, n))), lambda i: i),),
+        "variants": {"printed": Variant("as printed")},
+        "default": "printed",
+        "hypotheses": (Hypothesis("size", lambda i: i.size, lambda num, data: data["size"]),),
+    }
+    return Claim(**{**values, **changes})
 
 
-def test_a_failed_hypothesis_is_named_with_its_margin():
-    changed = {**VALUES, "rho": (0.1, 3.0, 3.0)}
-    small = subject(TrainConfig.of(changed), 0, delta=0.05)
-    verdict = ask(claims["arda2026/theorem-1"], small, "printed")
-    assert verdict.outcome == "not applicable"
-    assert "phi~ in Omega_rho" in verdict.message
-    failed = [check for check in verdict.hypotheses if not check.holds]
-    assert failed[0].margin < 0
+def pairs(*rows: tuple[float, float, float]) -> Batch:
+    return Batch(Pair(*np.array(rows, float).T))
 
 
-def test_the_step_size_of_the_theorem_is_a_hypothesis():
-    other = subject(TrainConfig.of({**VALUES, "eta": 0.3}), 0, delta=0.05)
-    assert ask(claims["arda2026/theorem-1"], other, "printed").outcome == "not applicable"
-    assert ask(claims["arda2026/eq-44"], other, "printed").outcome != "not applicable"
+def test_the_hardest_instance_decides():
+    verdict = judge_hardest(make(), pairs((1, 10, 0), (9, 10, 0), (5, 10, 0)), "printed")
+    assert verdict.outcome == "holds"
+    assert verdict.ratio == pytest.approx(0.9)
+    assert judge_hardest(make(), pairs((1, 10, 0), (11, 10, 0)), "printed").outcome == "violated"
 
 
-def test_slack_names_every_factor(audited):
-    rows = slack(audited, "printed")
-    assert {"B_lin / max e_lin", "B_grad / max |grad L|^2"} <= {row["factor"] for row in rows}
-    assert all(row["orders"] >= 0 for row in rows)
+def test_only_instances_inside_the_hypotheses_count_and_the_others_are_mentioned():
+    verdict = judge_hardest(make(), pairs((1, 10, 0), (99, 10, 7)), "printed")
+    assert (verdict.outcome, verdict.lhs) == ("holds", 1)
+    assert "1 of 2 instances are outside its hypotheses" in verdict.message
+    nowhere = judge_hardest(make(), pairs((1, 10, 5), (99, 10, 7)), "printed")
+    assert nowhere.outcome == "not applicable"
+    assert np.isnan(nowhere.rhs)
 
 
-BAD = {
-    "model": ({"model": "wu2023", "optimiser": "gd", "rho": None}, "has no subject"),
-    "optimiser": ({"optimiser": "gd", "rho": None}, "use optimiser=projgd"),
-    "data": ({"data": "gaussian-tokens", "data_options": {}}, "use data=transport-teacher"),
-}
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_cannot_be_evaluated_is_inconclusive_but_hides_no_violation(bad):
+    alone = judge_hardest(make(), pairs((bad, 10, 0), (1, 10, 0)), "printed")
+    assert alone.outcome == "inconclusive"
+    assert "left side is" in alone.message
+    both = judge_hardest(make(), pairs((bad, 10, 0), (11, 10, 0)), "printed")
+    assert both.outcome == "violated"
+    nothing = judge_hardest(make(), pairs((bad, 1, 0), (bad, 2, 0)), "printed")
+    assert nothing.outcome == "inconclusive"
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_outside_the_model_class_is_one_clear_message(case):
-    changes, message = BAD[case]
-    with pytest.raises(BadArgument, match=message):
-        audit(TrainConfig.of({**VALUES, **changes}))
+def test_a_list_of_instances_is_judged_like_a_batch():
+    batch = pairs((1, 10, 0), (9, 10, 0))
+    assert judge_hardest(make(), list(batch), "printed") == judge_hardest(make(), batch, "printed")
+
+
+def against(lhs: float, rhs: float, *, trivial=None, checks=(), conditions=(), **changes):
+    claim = make(
+        families=(),
+        hypotheses=(),
+        measured=lambda subject: lhs,
+        bound=lambda setting, variant: Bound(rhs, {"k": 2.0}, trivial),
+        requires=lambda setting, variant: checks,
+        conditions=lambda subject, variant: conditions,
+        **changes,
+    )
+    return engine.ask(claim, Observed(0, None, {}), "printed")
+
+
+def test_a_right_side_of_a_setting_needs_its_hypotheses():
+    assert against(1, 2).outcome == "holds"
+    assert against(3, 2).outcome == "violated"
+    failing = Check("radii", 3.0, 1.0)
+    for given in ({"checks": (failing,)}, {"conditions": (failing,)}):
+        verdict = against(1, 2, **given)
+        assert verdict.outcome == "not applicable"
+        assert "radii fails: 3 exceeds 1 by 2" in verdict.message
+        assert np.isnan(verdict.rhs)
+
+
+def test_a_high_probability_bound_may_be_exceeded_by_one_run():
+    verdict = against(3, 2, kind=Kind.HIGH_PROBABILITY)
+    assert verdict.outcome == "inconclusive"
+    assert "probability" in verdict.message
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), [(np.nan, 1), (1, np.nan), (1, np.inf), (np.inf, 1)])
+def test_numbers_that_are_not_finite_are_inconclusive(lhs, rhs):
+    assert against(lhs, rhs).outcome == "inconclusive"
+
+
+def test_vacuous_means_not_below_what_is_known_without_the_claim():
+    assert against(1, 5, trivial=5.0).outcome == "holds vacuously"
+    assert against(1, 5, trivial=5.1).outcome == "holds"
+    assert against(6, 5, trivial=4.0).outcome == "violated"
+
+
+def test_a_scaled_bound_is_scaled_in_an_audit_too():
+    claim = make(families=(), measured=lambda s: 1.0, bound=lambda s, v: Bound(2.0), hypotheses=())
+    subject = Observed(0, None, {})
+    assert engine.ask(claim.with_bound_scaled(0.4), subject, "printed").outcome == "violated"
+    assert engine.ask(claim.with_bound_scaled(0.6), subject, "printed").outcome == "holds"
+
+
+def test_printed_numbers_never_contradict_the_verdict():
+    message = against(0.17151, 0.17152).message
+    left, right = (float(word) for word in message.split(":")[0].split() if word[0] == "0")
+    assert left < right
+    assert "rounding" in against(1.0 + 1e-12, 1.0).message
+    assert "1 + 1.9" in against(1.0 + 2e-9, 1.0).message
+    assert against(1.0 + 2e-9, 1.0).outcome == "violated"
+
+
+def test_the_worst_seed_is_shown():
+    verdicts = [against(lhs, 10.0) for lhs in (1.0, 7.0, 3.0)]
+    assert engine.worst(verdicts).lhs == 7
+    order = [against(1, 2), against(np.nan, 1), against(3, 2), against(1, 2, trivial=1.0)]
+    assert engine.worst(order).outcome == "violated"
+    assert engine.worst(order[:2]).outcome == "inconclusive"
+    assert engine.worst([order[0], order[3]]).outcome == "holds vacuously"
+
+
+@pytest.fixture
+def toy_paper(monkeypatch):
+    """A paper whose audit looks at a seed's own number."""
+
+    def subject(config, seed, *, delta, progress=None):
+        offered = {Pair: [Pair(*(np.asarray(float(v)) for v in (seed, 10, 0)))]}
+        return Observed(seed, SimpleNamespace(), offered, {"found": {"seed": seed}}, "a note")
+
+    paper = Paper("toy", "Toys", "Toy (2030)", subject=f"{__name__}:_SUBJECT")
+    monkeypatch.setitem(globals(), "_SUBJECT", subject)
+    monkeypatch.setattr(engine, "papers", SimpleNamespace(of_model=lambda model: paper))
+    monkeypatch.setattr(engine, "claims", SimpleNamespace(of_paper=lambda key: [make()]))
+    return paper
+
+
+def test_an_audit_asks_every_seed_and_keeps_what_the_subject_found(toy_paper):
+    report = audit(TrainConfig.of({"seeds": (3, 8, 1)}))
+    assert report.verdicts[0].lhs == 8
+    assert report.findings == {"found": {"seed": 3}}
+    assert report.notes == ("a note",)
+    assert not report.violated
+    assert audit(TrainConfig.of({"seeds": (3, 11)})).violated
+
+
+def test_what_a_subject_does_not_take_is_refused(toy_paper):
+    with pytest.raises(BadArgument, match="not used by the audit of toy"):
+        audit(TrainConfig.of({}), data=SimpleNamespace())
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0])
 def test_delta_must_be_a_probability(delta):
     with pytest.raises(BadArgument, match="delta"):
-        audit(TrainConfig.of(VALUES), delta=delta)
+        audit(TrainConfig.of({}), delta=delta)
+
+
+def test_a_paper_without_a_subject_says_so(monkeypatch):
+    paper = Paper("toy", "Toys", "Toy (2030)")
+    monkeypatch.setattr(engine, "papers", SimpleNamespace(of_model=lambda model: paper))
+    with pytest.raises(BadArgument, match="has no subject"):
+        audit(TrainConfig.of({}))
+
+
+def test_arrays_in_a_batch_are_split_when_asked_for():
+    batch = pairs((1, 2, 3), (4, 5, 6))
+    assert len(batch) == 2
+    assert float(batch[1].right) == 5
+    assert len(list(batch)) == 2
+    assert replace(batch[0], left=jnp.ones(())).left == 1

@@ -109,7 +109,8 @@ def descend(path: Any, params: Any, x, y, rule: optax.GradientTransformation, st
     def run(params: Any, data: Any) -> Any:
         def step(_: int, state: tuple) -> tuple:
             params, memory = state
-            updates, memory = rule.update(path.loss_and_gradient(params, data)[1], memory)
+            with jax.numpy_dtype_promotion("standard"):  # optax counts its steps in int32
+                updates, memory = rule.update(path.loss_and_gradient(params, data)[1], memory)
             return optax.apply_updates(params, updates), memory
 
         return jax.lax.fori_loop(0, steps, step, (params, rule.init(params)))[0]

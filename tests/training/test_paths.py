@@ -172,7 +172,7 @@ def test_attention_does_not_move_under_adam_where_tokens_agree(name: str, T: int
     run = train(model, start, x, y, rule=adam(0.01), steps=30, chunk=4, dtype="float32")
     for block, moved in run.parameters()._asdict().items():
         still = block in ("W", "W_Q", "W_K")
-        same = np.array_equal(moved, getattr(run.parameters("start"), block))
+        same = np.array_equal(moved, getattr(run.parameters("initial"), block))
         assert same == still, block
 
 

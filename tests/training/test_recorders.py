@@ -44,13 +44,13 @@ def case() -> tuple[Any, ...]:
         chunk=3,
         dtype="float64",
     )
-    final = jax.tree.map(lambda leaf: leaf[0], run.params)
+    final = run.params
     return run, model, params, final, x, y, validation
 
 
 def last(run: Run, name: str) -> Any:
-    assert run.records[name].shape[:2] == (1, 2)
-    return run.records[name][0, -1]
+    assert len(run.records[name]) == 2
+    return run.records[name][-1]
 
 
 def flat(tree: Any) -> np.ndarray:
@@ -66,10 +66,10 @@ def test_losses_and_outputs(case: tuple[Any, ...]) -> None:
     f = outputs(model, final, x)
     np.testing.assert_allclose(last(run, "outputs"), f, rtol=1e-10)
     np.testing.assert_allclose(last(run, "loss"), np.mean((f - y) ** 2), rtol=1e-10)
-    np.testing.assert_allclose(run.final_loss[0], np.mean((f - y) ** 2), rtol=1e-10)
+    np.testing.assert_allclose(run.final_loss, np.mean((f - y) ** 2), rtol=1e-10)
     fv = outputs(model, final, xv)
     np.testing.assert_allclose(last(run, "validation_loss"), np.mean((fv - yv) ** 2), rtol=1e-10)
-    np.testing.assert_allclose(run.records["outputs"][0, 0], outputs(model, start, x), rtol=1e-10)
+    np.testing.assert_allclose(run.records["outputs"][0], outputs(model, start, x), rtol=1e-10)
     np.testing.assert_array_equal(run.recorded_steps, [0, 3])
 
 
@@ -78,7 +78,7 @@ def test_distance_from_the_start(case: tuple[Any, ...]) -> None:
     for block in ("c", "U", "W"):
         moved = np.linalg.norm(np.ravel(getattr(final, block) - getattr(start, block)))
         np.testing.assert_allclose(last(run, f"distance_{block}"), moved, rtol=1e-10)
-        assert run.records[f"distance_{block}"][0, 0] == 0
+        assert run.records[f"distance_{block}"][0] == 0
     np.testing.assert_allclose(
         last(run, "distance"), np.linalg.norm(flat(final) - flat(start)), rtol=1e-10
     )
@@ -132,7 +132,7 @@ def test_linearised_outputs(case: tuple[Any, ...]) -> None:
     np.testing.assert_allclose(last(run, "linearised_outputs"), f_lin, rtol=1e-10)
     error = np.max(np.abs(outputs(model, final, x) - f_lin))
     np.testing.assert_allclose(last(run, "linearisation_error"), error, rtol=1e-9)
-    assert run.records["linearisation_error"][0, 0] <= 1e-14
+    assert run.records["linearisation_error"][0] <= 1e-14
 
 
 def naive_softmax(z: np.ndarray) -> np.ndarray:
@@ -198,8 +198,8 @@ def test_mini_batch_runs_record_the_loss_on_all_samples() -> None:
     model, params, x, y = linear(n=9)
     run = train(model, params, x, y, rule=sgd(0.1, 2), steps=4, record="loss", record_every=3)
     np.testing.assert_array_equal(run.recorded_steps, [0, 3, 4])
-    np.testing.assert_allclose(run.records["loss"][0, 0], linear_loss(params.U, x, y), rtol=1e-5)
-    np.testing.assert_allclose(run.records["loss"][0, -1], run.final_loss[0], rtol=1e-5)
+    np.testing.assert_allclose(run.records["loss"][0], linear_loss(params.U, x, y), rtol=1e-5)
+    np.testing.assert_allclose(run.records["loss"][-1], run.final_loss, rtol=1e-5)
 
 
 def test_what_cannot_be_recorded_is_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_data_set_has_named_dimensions(run: Run) -> None:
     assert data["final_U"].dims == ("seed", "U_axis0", "U_axis1")
     np.testing.assert_array_equal(data["seed"], [3, 8])
     np.testing.assert_array_equal(data["recorded_step"], [0, 3, 4])
-    np.testing.assert_array_equal(data["start_U"], run.start.U)
+    np.testing.assert_array_equal(data["initial_U"], run.initial.U)
     np.testing.assert_array_equal(data["average_U"], run.average.U)
     np.testing.assert_array_equal(data["diverged_at"], [-1, -1])
     assert "best_U" not in data
@@ -55,12 +56,43 @@ def test_parameters_of_one_seed(run: Run) -> None:
     np.testing.assert_array_equal(run.parameters("average", 3).U, run.average.U[0])
     for wrong in (None, 0):
         with pytest.raises(BadArgument, match=r"seed = .*the run has \(3, 8\)"):
-            run.parameters("start", wrong)
+            run.parameters("initial", wrong)
     with pytest.raises(BadArgument, match="final, average"):
         run.parameters("best", 3)
     model, start, x, y = linear()
     alone = train(model, start, x, y, rule=gd(0.1), steps=1)
-    np.testing.assert_array_equal(alone.parameters().U, alone.params.U[0])
+    np.testing.assert_array_equal(alone.parameters().U, alone.params.U)
+
+
+def test_one_seed_has_no_axis_unless_asked() -> None:
+    model, start, x, y = linear()
+    settings = {"rule": gd(0.1), "steps": 3, "record": "outputs", "keep": "best"}
+    alone = train(model, start, x, y, **settings)
+    asked = train(model, stack_seeds([start]), x, y, seeds=[0], **settings)
+    assert alone.single
+    assert not asked.single
+    assert alone.loss.shape == (3,)
+    assert asked.loss.shape == (1, 3)
+    assert alone.records["outputs"].shape == (2, 5)
+    assert alone.min_loss.shape == ()
+    np.testing.assert_array_equal(alone.min_loss, asked.min_loss[0])
+    assert alone.outcomes == asked.outcomes == ("completed",)
+    np.testing.assert_array_equal(alone.parameters("initial").U, start.U.astype(np.float32))
+    xr.testing.assert_equal(alone.to_xarray(), asked.to_xarray())
+    with pytest.raises(BadArgument, match="are several"):
+        train(model, stack_seeds([start] * 2), x, y, seeds=[0, 1], **settings).without_seeds()
+
+
+def test_a_run_is_a_pytree(run: Run) -> None:
+    second = jax.tree.map(lambda leaf: leaf[1], run)
+    assert second.single
+    np.testing.assert_array_equal(second.loss, run.loss[1])
+    np.testing.assert_array_equal(second.recorded_steps, run.recorded_steps)
+    assert second.settings == run.settings
+    gaps = jax.tree.map(lambda a, b: np.abs(a - b).max(), run, run)
+    assert max(jax.tree.leaves(gaps)) == 0
+    means = jax.jit(lambda r: jax.tree.map(lambda leaf: leaf.mean(axis=0), r.params))(run)
+    np.testing.assert_allclose(means.U, run.params.U.mean(axis=0), rtol=1e-6)
 
 
 def test_file_holds_the_data_set(run: Run, tmp_path: Path) -> None:
@@ -114,8 +146,8 @@ def test_nested_parameters_of_a_function_are_recorded_and_saved(tmp_path: Path) 
     deep = train(nested, {"layer": {"A": first}, "out": (second, bias)}, x, y, **settings)
     deep.save(tmp_path / "run.nc")
     with xr.open_dataset(tmp_path / "run.nc", engine="h5netcdf") as data:
-        np.testing.assert_array_equal(data["final_layer_A"], plain.params["A"])
-        np.testing.assert_array_equal(data["final_out_1"], plain.params["c"])
+        np.testing.assert_array_equal(data["final_layer_A"][0], plain.params["A"])
+        np.testing.assert_array_equal(data["final_out_1"][0], plain.params["c"])
     for name in ("jacobian_of_mean", "jacobian_mean", "jacobian_max", "gradient"):
         np.testing.assert_array_equal(deep.records[f"{name}_layer"], plain.records[f"{name}_A"])
     for name in ("jacobian_of_mean", "gradient"):

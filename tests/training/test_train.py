@@ -86,11 +86,11 @@ def test_trace_average_and_best_iterate() -> None:
     trace = [linear_loss(V, x, y) for V in iterates]
     best = int(np.argmin(trace))
     assert 0 < best < steps - 1, "the best iterate must not be the last, or the test is idle"
-    np.testing.assert_allclose(run.loss[0], trace, rtol=1e-10)
-    np.testing.assert_allclose(run.average.U[0], np.mean(iterates, axis=0), rtol=1e-10)
-    np.testing.assert_allclose(run.best.U[0], iterates[best], rtol=1e-10)
-    np.testing.assert_allclose(run.min_loss[0], trace[best], rtol=1e-10)
-    np.testing.assert_array_equal(run.start.U[0], params.U)
+    np.testing.assert_allclose(run.loss, trace, rtol=1e-10)
+    np.testing.assert_allclose(run.average.U, np.mean(iterates, axis=0), rtol=1e-10)
+    np.testing.assert_allclose(run.best.U, iterates[best], rtol=1e-10)
+    np.testing.assert_allclose(run.min_loss, trace[best], rtol=1e-10)
+    np.testing.assert_array_equal(run.initial.U, params.U)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_how_steps_are_cut_into_calls_changes_nothing(
     assert_same(run, reference)
     assert [done for done, _, _ in seen] == sorted({done for done, _, _ in seen})
     assert seen[-1][:2] == (9, 9)
-    assert seen[-1][2] == pytest.approx(run.loss[0, -1])
+    assert seen[-1][2] == pytest.approx(run.loss[-1])
     if seconds < 1:
         assert len(seen) == 9
 
@@ -199,7 +199,7 @@ def test_divergence_of_one_seed_is_recorded_and_the_others_go_on() -> None:
     short = train(model, params, data[1], y, rule=gd(0.1), steps=k)
     assert np.all(np.isfinite(short.loss))
     assert short.outcomes == (f"diverged at step {k}",)
-    assert np.isnan(short.final_loss[0])
+    assert np.isnan(short.final_loss)
 
 
 def test_equal_settings_compile_once() -> None:
@@ -234,8 +234,8 @@ def test_whole_number_data_is_data() -> None:
     model, params, x, y = linear()
     x, y = np.round(3 * x).astype(int), np.round(3 * y).astype(int)
     run = train(model, params, x.tolist(), y, rule=gd(0.01), steps=2, dtype="float64")
-    np.testing.assert_allclose(run.loss[0, 0], linear_loss(params.U, x, y), rtol=1e-12)
-    assert run.loss[0, 1] < run.loss[0, 0]
+    np.testing.assert_allclose(run.loss[0], linear_loss(params.U, x, y), rtol=1e-12)
+    assert run.loss[1] < run.loss[0]
 
 
 def test_losses_may_be_named() -> None:
@@ -251,7 +251,7 @@ def bad_inputs() -> dict[str, tuple[dict[str, Any], str]]:
     infinite = np.where(np.arange(5) == 3, np.inf, y)
     wrong = LinearParams(np.zeros((2, 2)))
     nan_start = LinearParams(np.full((3, 2), np.nan))
-    two = {"seeds": [0, 1], "params": stack_seeds([params] * 2)}
+    two = {"seeds": [0, 1], "initial": stack_seeds([params] * 2)}
     return {
         "nan-x": ({"x": holed}, r"x = .*has 1 NaN or infinite entries; clean the data first"),
         "inf-y": ({"y": infinite}, r"y = .*has 1 NaN or infinite"),
@@ -263,12 +263,12 @@ def bad_inputs() -> dict[str, tuple[dict[str, Any], str]]:
         "empty": ({"x": x[:0], "y": y[:0]}, r"x = .*is empty; give n, T, d >= 1"),
         "other-d": ({"x": x[:, :, :1]}, r"x = 'samples of shape \(3, 1\)': do not fit LinearModel"),
         "params": (
-            {"params": wrong},
+            {"initial": wrong},
             r"U = 'array of shape \(1, 2, 2\)': must have shape \(1, 3, 2\)",
         ),
-        "nan-params": ({"params": nan_start}, r"U = .*has 6 NaN"),
+        "nan-params": ({"initial": nan_start}, r"U = .*has 6 NaN"),
         "seeds": (
-            {"seeds": [0, 1, 2], "params": two["params"]},
+            {"seeds": [0, 1, 2], "initial": two["initial"]},
             r"U = .*must have shape \(3, 3, 2\)",
         ),
         "no-seeds": ({"seeds": []}, r"seeds = \(\): is empty"),
@@ -289,6 +289,7 @@ def bad_inputs() -> dict[str, tuple[dict[str, Any], str]]:
     }
 
 
+@pytest.mark.usefixtures("wrong_shapes")
 @pytest.mark.parametrize("case", list(bad_inputs()))
 def test_bad_input_is_named_before_any_compilation(
     case: str, monkeypatch: pytest.MonkeyPatch
@@ -300,7 +301,7 @@ def test_bad_input_is_named_before_any_compilation(
     monkeypatch.setattr(training_module._Trainer, "run", never)
     model, params, x, y = linear()
     changes, message = bad_inputs()[case]
-    arguments = {"params": params, "x": x, "y": y, "rule": gd(0.1), "steps": 1, **changes}
+    arguments = {"initial": params, "x": x, "y": y, "rule": gd(0.1), "steps": 1, **changes}
     with pytest.raises(BadArgument, match=message):
         train(model, **arguments)
 

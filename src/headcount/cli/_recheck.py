@@ -33,7 +33,8 @@ def recheck_command(file: Path, /, *, json: Annotated[bool, Parameter(negative=(
     else:
         print(f"{result.claim} ({result.variant}): {result.message}")
         if result.confirmed:
-            print(f"  {result.claim} is false as stated in the variant {result.variant!r}")
+            form = "printed" if result.variant == "printed" else f"in the form {result.variant!r}"
+            print(f"  {result.claim} is false as {form}")
         print(f"  evaluated by {result.arithmetic}")
         for check in result.hypotheses:
             state = "holds" if check.holds else "fails"

@@ -26,7 +26,12 @@ class HeadFeatures(NamedTuple):
 def pooled_attention(
     X: Float[Array, "T d"], W: Float[Array, "d d"], q: Float[Array, "d"]
 ) -> Float[Array, "T"]:
-    """alpha = softmax(X W q), the weights of the single-query attention [arda2026, Eq. (2)]."""
+    """alpha = softmax(X W q), the weights of the single-query attention [arda2026, Eq. (2)].
+
+    >>> X = jnp.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
+    >>> pooled_attention(X, jnp.eye(2), jnp.array([1.0, 0.0])).round(3)  # equal logits
+    Array([0.333, 0.333, 0.333], dtype=float...)
+    """
     return jax.nn.softmax(X @ (W @ q))
 
 

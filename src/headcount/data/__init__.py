@@ -27,6 +27,13 @@ from ._images import read_idx as read_idx
 from ._series import read_series as read_series
 from ._series import windows_of_series as windows_of_series
 from ._teacher import TransportTeacher as TransportTeacher
+from ._text import TEXTS as TEXTS
+from ._text import chosen_text as chosen_text
+from ._text import embedded as embedded
+from ._text import load_sentences as load_sentences
+from ._text import random_table as random_table
+from ._text import read_vectors as read_vectors
+from ._text import vectors_file as vectors_file
 from ._transport import TransportMap as TransportMap
 from ._transport import TransportVectors as TransportVectors
 from ._transport import transported as transported

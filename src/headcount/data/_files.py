@@ -114,7 +114,7 @@ def _downloaded(source: FileSet, name: str) -> Path:
     import pooch
     import requests
 
-    cache, reasons = cache_folder(source), []
+    cache, reasons = cache_folder(source), [] if source.mirrors else ["no address is known"]
     for mirror in source.mirrors:
         try:
             known = f"sha256:{source.files[name]}"

@@ -254,7 +254,7 @@ def _block_sums(
         along_u = jnp.sum(alpha * (x @ v.v_u.T), axis=1)
         along_w = jnp.sum(alpha * (values - s[:, None]) * p, axis=1)
         slope = spec.activation.derivative(s)
-        return jnp.sum(spec.activation(s) * v.v_c + slope * (along_u + along_w), axis=-1)
+        return jnp.sum(spec.activation(s) * v.v_c[None] + slope * (along_u + along_w), axis=-1)
 
     return jax.lax.map(chunk, samples)
 

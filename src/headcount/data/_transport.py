@@ -41,7 +41,9 @@ class TransportVectors(NamedTuple):
 
 def attention_matrix(W: Float[Array, "*m d d"], attention: str) -> Float[Array, "*m d d"]:
     """W itself, or its diagonal part, which is all that the released teacher uses."""
-    return W if attention == "full" else W * jnp.eye(W.shape[-1], dtype=W.dtype)
+    if attention == "full":
+        return W
+    return W * jnp.broadcast_to(jnp.eye(W.shape[-1], dtype=W.dtype), W.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,9 @@ def kernel_distance(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Ar
     """1 - <K, K0> / (|K| |K0|) with Frobenius inner products [wu2023, Fig. 2 (c)].
 
     Written as |K/|K| - K0/|K0||^2 / 2, which is the same number without the cancellation.
+
+    >>> round(float(kernel_distance(np.eye(2), np.ones((2, 2)))), 6)  # 1 - 2 / (sqrt(2) 2)
+    0.292893
     """
     if np.shape(K) != np.shape(K0):
         check_shape("K", K, np.shape(K0))
@@ -49,14 +52,14 @@ def relative_change(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Ar
 
 
 @own_precision
-def weight_movement(params0: Any, params: Any, *, model: Any = None) -> Record:
+def weight_movement(initial: Any, params: Any, *, model: Any = None) -> Record:
     """|theta_b - theta0_b| of every block and in all, each also divided by |theta0_b|.
 
     Keys: movement, relative_movement, and movement/<block>, relative_movement/<block>. A block
     that starts at zero has relative movement infinity once it moves, and nan before. Give the
     model if it has groups of equal heads: lengths are then over all heads.
     """
-    start = over_heads(model, params0)
+    start = over_heads(model, initial)
     moved = optax.tree.sub(over_heads(model, params), start)
     record: Record = {}
     for label, size, change in [
@@ -70,51 +73,51 @@ def weight_movement(params0: Any, params: Any, *, model: Any = None) -> Record:
 
 def drift(
     model: Any,
-    params0: Any,
+    initial: Any,
     params: Any,
     x: Float[Array, "n T d"],
     *,
     frozen: Sequence[str] = (),
     eigenvalues: int = 1,
 ) -> Record:
-    """Kernel and weight drift from params0 to params on the samples x, as a dict of scalars.
+    """Kernel and weight drift from initial to params on the samples x, as a dict of scalars.
 
     kernel_distance, relative_change (total and /<block>), eigenvalue/1.. from the largest and
     eigenvalue/-1.. from the smallest, `eigenvalues` of each, and `weight_movement`. With concrete
     arguments everything is float64 numbers; inside a JAX program it is traced, in the precision
     of the arguments.
     """
-    return drift_from(model, params0, x, frozen=frozen, eigenvalues=eigenvalues)(params)
+    return drift_from(model, initial, x, frozen=frozen, eigenvalues=eigenvalues)(params)
 
 
 def drift_from(
     model: Any,
-    params0: Any,
+    initial: Any,
     x: Float[Array, "n T d"],
     *,
     frozen: Sequence[str] = (),
     eigenvalues: int = 1,
 ) -> Callable[[Any], Record]:
-    """`drift` as a function of params alone: the kernel at params0 is computed once."""
+    """`drift` as a function of params alone: the kernel at initial is computed once."""
     check_count("eigenvalues", eigenvalues, least=0)
-    if traced(params0, x):
-        start = _state(model, params0, x, tuple(frozen))
-        return lambda params: _measure(model, params0, start, params, x, frozen, eigenvalues)
-    kept_blocks(params0, frozen)
-    check_params(model, params0)
+    if traced(initial, x):
+        start = _state(model, initial, x, tuple(frozen))
+        return lambda params: _measure(model, initial, start, params, x, frozen, eigenvalues)
+    kept_blocks(initial, frozen)
+    check_params(model, initial)
     samples = check_inputs("x", x, model, "float64")
     if eigenvalues > len(samples):
         raise BadArgument(
             "eigenvalues", eigenvalues, f"is above n = {len(samples)}", fix="ask for fewer"
         )
-    base = cast(params0, "float64")
+    base = cast(initial, "float64")
     with float64():
         origin = jax.jit(lambda p: _state(model, p, samples, tuple(frozen)))(base)
         measure = jax.jit(lambda p: _measure(model, base, origin, p, samples, frozen, eigenvalues))
 
     def record(params: Any) -> Record:
         if traced(params):
-            return _measure(model, params0, origin, params, x, frozen, eigenvalues)
+            return _measure(model, initial, origin, params, x, frozen, eigenvalues)
         check_params(model, params)
         with float64():
             return {key: float(value) for key, value in measure(cast(params, "float64")).items()}
@@ -137,7 +140,7 @@ def _state(model: Any, params: Any, x: Any, frozen: Sequence[str]) -> Any:
 
 def _measure(
     model: Any,
-    params0: Any,
+    initial: Any,
     start: Any,
     params: Any,
     x: Any,
@@ -157,4 +160,4 @@ def _measure(
         for k in range(1, eigenvalues + 1):
             record[f"eigenvalue/{k}"] = spectrum[-k]
             record[f"eigenvalue/-{k}"] = spectrum[k - 1]
-    return {**record, **weight_movement(params0, params, model=model)}
+    return {**record, **weight_movement(initial, params, model=model)}

@@ -13,11 +13,12 @@ import numpy as np
 import xarray
 from jaxtyping import Float, Num
 
-from ..core import MEAN_SQUARED, Array, BadArgument, Loss, check_shape, float64, total
+from ..core import MEAN_SQUARED, Array, BadArgument, Loss, check_shape, float64, mappable, total
 from ._linearised import check_labels, check_schedule
 from ._regression import check_kernel, check_targets, spectrum_of
 
 
+@mappable("kind", "loss_name")
 @dataclass(frozen=True)
 class KernelTrajectory:
     """Outputs on train and test points at recorded times (flow) or steps (descent).
@@ -145,7 +146,7 @@ def kernel_descent(
     f_{k+1} = f_k - eta w K slope(f_k, y), w the loss's weight(n): step for step what gradient
     descent does to the linearised model. radius: after each step shrink f - f0 to the ball
     |f - f0|_H <= radius of the kernel's space, which is the projection of the linearised model's
-    parameters onto |params - params0| <= radius. A step size beyond 2/(kappa lambda_max) diverges,
+    parameters onto |params - initial| <= radius. A step size beyond 2/(kappa lambda_max) diverges,
     and the result shows it.
     """
     check_schedule(eta, steps, every, radius)
@@ -188,7 +189,7 @@ def _descend(
     _, (coefficients, change) = jax.lax.scan(record, zero, length=records)
     return (
         jnp.concatenate([zero[0][None], coefficients]),
-        f0 + jnp.concatenate([zero[1][None], change]),
+        f0[None] + jnp.concatenate([zero[1][None], change]),
     )
 
 

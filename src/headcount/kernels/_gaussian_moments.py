@@ -209,8 +209,9 @@ def series_moments(
 
     def moments(v: Pair) -> Moments:
         r1, r2 = jnp.sqrt(v.s11), jnp.sqrt(v.s22)
-        alpha = jnp.moveaxis(_derivatives(activation, r1[..., None] * nodes) @ table, -1, 0)
-        beta = jnp.moveaxis(_derivatives(activation, r2[..., None] * nodes) @ table, -1, 0)
+        at = jnp.reshape(nodes, (1,) * r1.ndim + (-1,))
+        alpha = jnp.moveaxis(_derivatives(activation, r1[..., None] * at) @ table, -1, 0)
+        beta = jnp.moveaxis(_derivatives(activation, r2[..., None] * at) @ table, -1, 0)
         scale = r1 * r2
         rho = jnp.where(scale > 0, v.s12 / jnp.where(scale > 0, scale, 1.0), 0.0)
         rho = jnp.clip(rho, -1.0, 1.0)

@@ -220,9 +220,9 @@ def _add_heads(
     else:
         moments = closed_moments(activation) or series_moments(activation, *table)
         kernels = conditional_kernels(moments, left, right, W)
-    weight = (jnp.arange(len(W)) < present).astype(kernels.dtype)
+    weight = (jnp.arange(len(W), dtype=present.dtype) < present).astype(kernels.dtype)
     mean = jnp.einsum("b,bkij->kij", weight, kernels) / present
-    scatter = jnp.einsum("b,bkij->kij", weight, (kernels - mean) ** 2)
+    scatter = jnp.einsum("b,bkij->kij", weight, (kernels - mean[None]) ** 2)
     return merge(running, Running(present, mean, scatter))
 
 
@@ -257,7 +257,7 @@ def plain_kernels(
     return _stack(
         c1[:, :, None] * c2[:, None, :],
         jnp.einsum("bid,bjd->bij", u1, u2),
-        (left.q @ right.q.T) * jnp.einsum("bid,bjd->bij", w1, w2),
+        (left.q @ right.q.T)[None] * jnp.einsum("bid,bjd->bij", w1, w2),
     )
 
 
@@ -271,7 +271,7 @@ def conditional_kernels(
 
     def geometry(side: Inputs) -> tuple[Array, Array, Array]:
         alpha, a = _attend(side, W)
-        centred = side.x - a[:, :, None, :]
+        centred = side.x[None] - a[:, :, None, :]
         M = jnp.einsum("bnt,bntd,bnte->bnde", alpha, centred, centred)
         return a, M, jnp.einsum("bnde,bne->bnd", M, a)
 

@@ -20,9 +20,11 @@ from ..core import (
     Loss,
     cast,
     check_count,
+    check_finite_leaves,
     check_positive,
     check_samples,
     float64,
+    mappable,
     own_precision,
     total,
 )
@@ -34,20 +36,20 @@ Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """f_lin(params, x) = f(params0, x) + <grad f(params0, x), params - params0>, for any f.
+    """f_lin(params, x) = f(initial, x) + <grad f(initial, x), params - initial>, for any f.
 
     Called like a model: it can be trained, differentiated and given to any function that takes one.
     """
 
     model: Any
-    params0: Any
+    initial: Any
 
     @own_precision
     def __call__(self, params: Any, x: Float[Array, "T d"]) -> Float[Array, "*out"]:
-        """f_lin(params, x), one forward-mode derivative at params0."""
-        # params fixes the precision: params0 may still be the stored float64 arrays.
+        """f_lin(params, x), one forward-mode derivative at initial."""
+        # params fixes the precision: initial may still be the stored float64 arrays.
         start = jax.tree.map(
-            lambda at, p: jnp.asarray(at, jnp.result_type(p)), self.params0, params
+            lambda at, p: jnp.asarray(at, jnp.result_type(p)), self.initial, params
         )
         moved = jax.tree.map(jnp.subtract, params, start)
         value, change = jax.jvp(lambda p: self.model(p, x), (start,), (moved,))
@@ -60,8 +62,8 @@ class Linearised:
 
     def split(self, params: Any) -> tuple[Linearised, Any]:
         """One head of every group on its own, as `HeadGroups.split`."""
-        model, params0 = self.model.split(self.params0)
-        return Linearised(model, params0), self.model.split(params)[1]
+        model, initial = self.model.split(self.initial)
+        return Linearised(model, initial), self.model.split(params)[1]
 
     @property
     def name(self) -> str:
@@ -70,9 +72,10 @@ class Linearised:
 
     def shapes(self) -> Any:
         """The parameter pytree with shapes in place of arrays."""
-        return jax.tree.map(np.shape, self.params0)
+        return jax.tree.map(np.shape, self.initial)
 
 
+@mappable("loss_name")
 @dataclass(frozen=True)
 class LinearisedRun:
     """Gradient descent on f_lin: outputs and losses at steps 0, every, 2 every, ..., `steps`."""
@@ -97,7 +100,7 @@ class LinearisedRun:
 
 def train_linearised(
     model: Function,
-    params0: Any,
+    initial: Any,
     x: Float[Array, "n T d"],
     y: Float[Array, "n"],
     *,
@@ -108,18 +111,19 @@ def train_linearised(
     radius: float | None = None,
     every: int = 1,
 ) -> LinearisedRun:
-    """`steps` steps of gradient descent of size eta on the loss of f_lin, started at params0.
+    """`steps` steps of gradient descent of size eta on the loss of f_lin, started at initial.
 
-    radius: after each step project onto |params - params0| <= radius (Euclidean, all blocks and
+    radius: after each step project onto |params - initial| <= radius (Euclidean, all blocks and
     heads).
-    The derivative at params0 is traced once; each step costs one product with the Jacobian and one
+    The derivative at initial is traced once; each step costs one product with the Jacobian and one
     with its transpose, which is never formed. Always in float64.
     """
     check_samples(x, y)
+    check_finite_leaves("initial", initial)
     check_labels(loss, y)
     check_schedule(eta, steps, every, radius)
     with float64():
-        start = cast(params0, "float64")
+        start = cast(initial, "float64")
         both = np.asarray(x, np.float64)
         if x_test is not None:
             both = np.concatenate([both, np.asarray(x_test, np.float64)])
@@ -146,14 +150,14 @@ def _descend(
     loss: Loss,
     records: int,
     every: int,
-    params0: Any,
+    initial: Any,
     x: Float[Array, "n_all T d"],
     y: Float[Array, "n"],
     eta: Float[Array, ""],
     radius: Float[Array, ""],
 ) -> tuple[Any, Float[Array, "k n_all"], Float[Array, "k"]]:
     n = len(y)
-    f_of, start = as_trained(model, params0)
+    f_of, start = as_trained(model, initial)
     f0, forward = jax.linearize(lambda p: jax.vmap(f_of, (None, 0))(p, x), start)
     backward = jax.linear_transpose(forward, start)
 
@@ -171,7 +175,7 @@ def _descend(
         f = f0 + forward(moved)
         return moved, (f, total(loss, f[:n], y))
 
-    zero = jax.tree.map(jnp.zeros_like, params0)
+    zero = jax.tree.map(jnp.zeros_like, initial)
     moved, (outputs, losses) = jax.lax.scan(record, zero, length=records)
     first = total(loss, f0[:n], y)
     moved = over_heads(model, moved, power=-1)

@@ -33,7 +33,11 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, str]:
-    """["teacher=code"] as a dictionary."""
+    """ "name=value" pairs as a dictionary.
+
+    >>> parse_options(["teacher=code"])
+    {'teacher': 'code'}
+    """
     options: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")

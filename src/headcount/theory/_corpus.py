@@ -5,10 +5,13 @@ variant of the claim is evaluated on all of them, so a sharper form never looks 
 """
 
 import json
+from dataclasses import fields
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..core import papers
 from ._certificate import decode, encode
@@ -40,8 +43,10 @@ def known_instances(claim: Claim) -> tuple[Instance, ...]:
     kind = claim.instance_class
     if kind is None:
         return ()
+    # A number that the class got since the file was written has its default.
+    since = {f.name: np.asarray(f.default) for f in fields(kind) if isinstance(f.default, float)}
     return tuple(
-        instance_from(kind, {name: decode(name, value) for name, value in entry.items()})
+        instance_from(kind, since | {name: decode(name, value) for name, value in entry.items()})
         for entry in stored
     )
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..core import BadArgument, check_choice, check_count, float64, stream
 from ._certificate import Certificate, certify, certify_frequency
-from ._claim import Claim, Instance, generator
+from ._claim import Claim, Instance, Kind, generator
 from ._corpus import known_instances
 from ._prove import Proof, prove
-from ._search import Budget, Candidate, instance_scorer, search_family, search_sizes
+from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
 from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain
 
@@ -88,8 +88,7 @@ def _on_file(claim: Claim, cold: bool) -> Iterator[Candidate]:
     built = () if cold else claim.targets()
     for origin, instances in (("construction", built), ("known", known)):
         for index, instance in enumerate(instances):
-            scores = np.asarray(instance_scorer(claim)(instance))
-            yield Candidate(scores, instance, f"{origin} {index + 1}")
+            yield Candidate(scores_of(claim, instance), instance, f"{origin} {index + 1}")
 
 
 def falsify(
@@ -179,6 +178,9 @@ def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsifica
         proof = prove(claim, name, worst)
     if not proof.proved:
         return None, proof.refuted  # float64 said more than can be proved
+    if claim.kind is not Kind.IDENTITY and proof.twin.rhs > 0:
+        ratio = min(found.worst_ratio, proof.twin.lhs / proof.twin.rhs)  # without its rounding
+        found = replace(found, worst_ratio=ratio)
     small = shrink(claim, name, worst)
     again = prove(claim, name, small)
     small, proof = (small, again) if again.proved else (worst, proof)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from ..core import check_count, check_fraction
+from ..core import BadArgument, check_count, check_fraction
 
 
 class Interval(NamedTuple):
@@ -23,9 +23,15 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.999) -> I
     """The exact binomial interval of a probability from `successes` out of `trials`.
 
     low solves P(Bin(N, p) >= k) = (1-confidence)/2, high solves P(Bin(N, p) <= k) = the same.
+
+    >>> clopper_pearson(0, 10, confidence=0.95).high  # 1 - 0.025^{1/10}
+    0.30849...
     """
     check_count("trials", trials)
     check_count("successes", successes, least=0)
+    if successes > trials:
+        problem = f"is more than the {trials} trials"
+        raise BadArgument("successes", successes, problem, fix="give successes, then trials")
     check_fraction("confidence", confidence)
     half = (1 - confidence) / 2
     low = 0.0 if successes == 0 else float(stats.beta.ppf(half, successes, trials - successes + 1))

@@ -32,8 +32,8 @@ def round_down(value: float, digits: int = 3) -> str:
 def ordered(left: float, right: float, digits: int = 3) -> tuple[str, str]:
     """Two numbers with as many digits as it takes that they order as written as they do in truth.
 
-    >>> ordered(0.1714, 0.1716)
-    ('0.1714', '0.1716')
+    >>> ordered(0.1713, 0.1714)
+    ('0.1713', '0.1714')
     """
     for precision in range(digits, 18):
         shown = [_rounded(value, precision, ROUND_HALF_EVEN) for value in (left, right)]

@@ -9,7 +9,7 @@ for: a sharper form never looks looser than the printed one.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ import optax
 from jaxtyping import Float
 
 from ..core import Array
-from ._claim import Claim, Family, Instance, Kind
+from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides
 from ._compilation import quick_compilation
 from ._sizes import resized
 from ._starts import neighbours, starts
@@ -52,42 +52,66 @@ class Candidate:
     family: Family | None = None
 
 
-def all_scores(claim: Claim, instance: Instance) -> Float[Array, "variants"]:
-    """The scores of an instance; minus infinity where a hypothesis fails."""
-    scores = []
-    for variant in claim.variants:
-        score = score_of(claim.kind, claim.evaluate(instance, variant))
-        usable = admissible(claim.hypotheses, instance, variant) & ~jnp.isnan(score)
-        scores.append(jnp.where(usable, score, -jnp.inf))
-    return jnp.stack(scores)
+@dataclass(frozen=True)
+class _Objective:
+    """What is compiled for a claim; claims that differ by a factor on the bound share it."""
+
+    kind: Kind
+    sides: Callable[[Instance, str], Sides]
+    hypotheses: tuple[Hypothesis, ...]
+    variants: tuple[str, ...]
+
+    @classmethod
+    def of(cls, claim: Claim) -> "_Objective":
+        return cls(claim.kind, claim.sides, claim.hypotheses, tuple(claim.variants))
+
+    def scores(self, instance: Instance, factor: Any) -> Float[Array, "variants"]:
+        """The scores of an instance; minus infinity where a hypothesis fails."""
+        scores = []
+        for variant in self.variants:
+            sides = self.sides(instance, variant)
+            score = score_of(self.kind, sides._replace(rhs=factor * sides.rhs))
+            usable = admissible(self.hypotheses, instance, variant) & ~jnp.isnan(score)
+            scores.append(jnp.where(usable, score, -jnp.inf))
+        return jnp.stack(scores)
 
 
-@functools.lru_cache(maxsize=32)
 def _scorer(claim: Claim, family: Family) -> Any:
-    """Draws -> (admissible instances, scores), compiled."""
+    """Draws -> (admissible instances, scores)."""
+    return functools.partial(_compiled_scorer(_Objective.of(claim), family), claim.factor)
 
-    def score(raw: Instance) -> tuple[Instance, Float[Array, "variants"]]:
+
+@functools.lru_cache(maxsize=32)
+def _compiled_scorer(objective: _Objective, family: Family) -> Any:
+    def score(factor: Any, raw: Instance) -> tuple[Instance, Float[Array, "variants"]]:
         instance = family.project(raw)
-        return instance, all_scores(claim, instance)
+        return instance, objective.scores(instance, factor)
 
-    return jax.jit(jax.vmap(score), compiler_options=quick_compilation())
+    return jax.jit(jax.vmap(score, in_axes=(None, 0)), compiler_options=quick_compilation())
 
 
-@functools.lru_cache(maxsize=32)
-def instance_scorer(claim: Claim) -> Any:
-    """One instance -> its scores, compiled."""
-    score = functools.partial(all_scores, claim)
-    return jax.jit(score, compiler_options=quick_compilation())
+def scores_of(claim: Claim, instance: Instance) -> Float[np.ndarray, "variants"]:
+    """The scores of one instance under every variant."""
+    return np.asarray(_compiled_instance_scorer(_Objective.of(claim))(instance, claim.factor))
 
 
 @functools.lru_cache(maxsize=32)
+def _compiled_instance_scorer(objective: _Objective) -> Any:
+    return jax.jit(objective.scores, compiler_options=quick_compilation())
+
+
 def _climber(claim: Claim, family: Family, steps: int) -> Any:
-    """(Starts, variants, step size) -> (best instances, their scores) by Adam, compiled.
+    """(Starts, variants, step size) -> (best instances, their scores) by Adam."""
+    return functools.partial(_compiled_climber(_Objective.of(claim), family, steps), claim.factor)
 
-    A leaf x is exp(a) z with z of unit size: the ascent changes its shape and its size alike.
-    """
 
-    def climb(start: Instance, variant: Any, rate: Any) -> tuple[Instance, Float[Array, "k"]]:
+@functools.lru_cache(maxsize=32)
+def _compiled_climber(objective: _Objective, family: Family, steps: int) -> Any:
+    """A leaf x is exp(a) z with z of unit size: the ascent changes its shape and its size alike."""
+
+    def climb(
+        factor: Any, start: Instance, variant: Any, rate: Any
+    ) -> tuple[Instance, Float[Array, "k"]]:
         optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps, alpha=1e-3))
         structure = jax.tree.structure(start)
 
@@ -98,15 +122,15 @@ def _climber(claim: Claim, family: Family, steps: int) -> Any:
             shapes = [leaf / size for leaf, size in zip(leaves, sizes, strict=True)]
             return shapes, [jnp.log(size) for size in sizes]
 
-        def objective(free: Any) -> tuple[Float[Array, ""], Any]:
+        def negative(free: Any) -> tuple[Float[Array, ""], Any]:
             grown = [jnp.exp(jnp.clip(a, -60.0, 60.0)) * z for z, a in zip(*free, strict=True)]
             inside = family.project(jax.tree.unflatten(structure, grown))
-            scores = all_scores(claim, inside)
+            scores = objective.scores(inside, factor)
             return -scores[variant], (inside, scores)
 
         def step(carry: Any, _: None) -> tuple[Any, None]:
             free, state, best, best_scores = carry
-            (value, (inside, scores)), slope = jax.value_and_grad(objective, has_aux=True)(free)
+            (value, (inside, scores)), slope = jax.value_and_grad(negative, has_aux=True)(free)
             better = -value > best_scores[variant]
             best = jax.tree.map(lambda new, old: jnp.where(better, new, old), inside, best)
             best_scores = jnp.where(better, scores, best_scores)
@@ -116,12 +140,13 @@ def _climber(claim: Claim, family: Family, steps: int) -> Any:
 
         start = family.project(start)
         free = split(start)
-        nothing = jnp.full(len(claim.variants), -jnp.inf)
+        nothing = jnp.full(len(objective.variants), -jnp.inf)
         carry = (free, optimiser.init(free), start, nothing)
         (_, _, best, best_scores), _ = jax.lax.scan(step, carry, None, length=steps)
         return best, best_scores
 
-    return jax.jit(jax.vmap(climb, in_axes=(0, 0, None)), compiler_options=quick_compilation())
+    over = jax.vmap(climb, in_axes=(None, 0, 0, None))
+    return jax.jit(over, compiler_options=quick_compilation())
 
 
 _KEPT = 8
@@ -215,8 +240,8 @@ def _climb(
     pool.add(*climb(around, which, 0.02))
 
 
-_ATTAINED = -1e-3
-"""A score (log of the ratio) from here on is as bad as a true claim allows: sizes are let be."""
+_BEYOND = 1e-6
+"""A score (log of the ratio) above this is a violation: another size would be no news."""
 _WORTH = 1e-3
 """How much a change of sizes must raise the score to be followed by another."""
 
@@ -229,7 +254,7 @@ def search_sizes(
     for variant in range(len(claim.variants)):
         for _ in range(budget.sizes if claim.kind is not Kind.IDENTITY else 0):
             best = max(known, key=lambda candidate: candidate.scores[variant])
-            if best.family is None or best.scores[variant] >= _ATTAINED:
+            if best.scores[variant] > _BEYOND:
                 break
             more, count = _other_sizes(claim, best, variant, budget, rng)
             known += more
@@ -244,9 +269,8 @@ def _other_sizes(
     claim: Claim, best: Candidate, variant: int, budget: Budget, rng: np.random.Generator
 ) -> tuple[list[Candidate], int]:
     """A look at every neighbouring size, and a search at the most promising one."""
-    family = best.family
+    family, pools = best.family, []
     assert family is not None
-    pools = []
     count = max(budget.random // 8, 8)
     for label, instance in resized(claim, family, best.instance, rng):
         batch = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)

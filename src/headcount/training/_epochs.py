@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int, Num, PRNGKeyArray
 
 from ..core import Array, BadArgument, cast, check_count, check_nonnegative, check_positive
 
@@ -80,7 +80,7 @@ class EpochTraining:
         return self._outputs(params, x)
 
     def losses(
-        self, outputs: Float[Array, "n outputs"], labels: Float[Array, "n"]
+        self, outputs: Float[Array, "n outputs"], labels: Num[Array, "n"]
     ) -> Float[Array, "n"]:
         """The loss of every sample."""
         return jax.vmap(self.loss)(outputs, labels)

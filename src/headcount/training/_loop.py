@@ -114,7 +114,8 @@ class Loop:
         return on_batch
 
     def _step(self, now: State, start: Any, loss: Array, grad: Any) -> State:
-        updates, optimiser = self.rule.transform.update(grad, now.optimiser, now.params)
+        with jax.numpy_dtype_promotion("standard"):  # optax counts its steps in int32
+            updates, optimiser = self.rule.transform.update(grad, now.optimiser, now.params)
         params = self.rule.projection(optax.apply_updates(now.params, updates), start, self.model)
         share = 1 / (now.step + 1).astype(loss.dtype)
         better = loss < now.best_loss
@@ -133,7 +134,7 @@ class Loop:
 
 
 def batch_indices(
-    key: PRNGKeyArray, step: Int[Array, ""], batch: int, n: int
+    key: PRNGKeyArray, step: Int[Array, ""] | int, batch: int, n: int
 ) -> Int[Array, "batch"]:
     """The samples of step `step`: a function of the key and the step alone."""
     return jax.random.randint(jax.random.fold_in(key, step), (batch,), 0, n, dtype=jnp.int32)

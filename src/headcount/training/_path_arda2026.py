@@ -160,7 +160,7 @@ def _chunk_gradient(
     h = model.activation(s)
     f = h @ c / math.sqrt(m)
     r = weight * loss.slope(f, y) / math.sqrt(m)
-    weighted = e * (r[:, None] * c * model.activation.derivative(s) / total)[:, None, :]
+    weighted = e * (jnp.outer(r, c) * model.activation.derivative(s) / total)[:, None, :]
     grad_U = x.reshape(b * T, d).T @ weighted.reshape(b * T, m)
     # The barrier keeps XLA from folding the transpose into a dot that runs at half the speed.
     xt = jax.lax.optimization_barrier(jnp.swapaxes(from_first, 1, 2))

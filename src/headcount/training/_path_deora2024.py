@@ -51,7 +51,7 @@ def _attend(
     keyed = jnp.einsum("bqd,hde->bhqe", queries, params.W)
     weights = jax.nn.softmax(jnp.einsum("bhqe,bte->bhqt", keyed, x), axis=-1)
     attended = jnp.einsum("bhqt,btd->bhqd", weights, x)
-    values = jnp.sum(attended * _readout_rows(model, params), axis=-1)
+    values = jnp.sum(attended * _readout_rows(model, params)[None], axis=-1)
     return _Attention(queries, weights, attended, values)
 
 

@@ -36,13 +36,15 @@ def _forward(
 ) -> tuple[Lanes, Lanes, Float[Array, "T b m"]]:
     """h_T, D_T and the slopes sigma'(pre_t): D_t = sigma'(pre_t) o (h_{t-1} + w o D_{t-1})."""
 
+    w = params.w[None]
+
     def step(
         carry: tuple[Lanes, Lanes], x_t: Float[Array, "b d"]
     ) -> tuple[tuple[Lanes, Lanes], Lanes]:
         h, D = carry
-        pre = x_t @ params.U.T + params.w * h
+        pre = x_t @ params.U.T + w * h
         slope = model.activation.derivative(pre)
-        return (model.activation(pre), slope * (h + params.w * D)), slope
+        return (model.activation(pre), slope * (h + w * D)), slope
 
     start = jnp.zeros((x.shape[1], model.m), x.dtype)
     (h, D), slopes = jax.lax.scan(step, (start, start), x)
@@ -63,7 +65,7 @@ def _gradient_U(
         g, total = carry
         slope, x_t = at_t
         delta = slope * g
-        return (params.w * delta, total + x_t.T @ delta), None
+        return (params.w[None] * delta, total + x_t.T @ delta), None
 
     start = (grad_h, jnp.zeros(params.U.T.shape, x.dtype))
     (_, total), _ = jax.lax.scan(step, start, (slopes, x), reverse=True)
@@ -82,7 +84,7 @@ def indrnn_path(model: IndRNN, loss: Loss, chunk: int) -> GradientPath:
         r = weight * loss.slope(f, y) / root
         gradient = IndRNNParams(
             c=r @ h,
-            U=_gradient_U(params, x, slopes, r[:, None] * params.c),
+            U=_gradient_U(params, x, slopes, jnp.outer(r, params.c)),
             w=params.c * (r @ D),
         )
         return jnp.sum(weight * loss.pointwise(f, y)), gradient

@@ -81,7 +81,8 @@ def _forward(
     pulled = mask @ readout
     token_values = phi * pulled
     if model.residual:
-        token_values = token_values + _tokens(x) * mask[:, : model.d] * params.w_O[: model.d]
+        skipped = mask[:, : model.d] * params.w_O[None, : model.d]
+        token_values = token_values + _tokens(x) * skipped
     b, T, _ = x.shape
     f = _scale(model, T) * jnp.sum(token_values.reshape(b, -1), axis=-1)
     return _Forward(attention, phi, mask, pulled, f)

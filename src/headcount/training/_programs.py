@@ -52,7 +52,7 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
                 loss=loop.loss,
                 path=loop.path(),
                 params=theta,
-                start=p.start,
+                initial=p.start,
                 x=p.x,
                 y=p.y,
                 validation=validation if shared else own,

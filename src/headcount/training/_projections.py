@@ -80,13 +80,20 @@ class HeadBalls:
 def _into_ball(x: Array, centre: Array, radius: float) -> Array:
     """The nearest point to x of the Euclidean ball around `centre`."""
     away = x - centre
-    length = jnp.sqrt(jnp.sum(away**2))
-    outside = length > radius
-    return jnp.where(outside, centre + away * (radius / jnp.where(outside, length, 1)), x)
+    # In units of the largest entry no square overflows: a point that is far away is not lost.
+    unit = jnp.max(jnp.abs(away), initial=0)
+    direction = away / jnp.where(unit > 0, unit, 1)
+    length = jnp.sqrt(jnp.sum(direction**2))
+    outside = unit * length > radius
+    return jnp.where(outside, centre + direction * (radius / jnp.where(outside, length, 1)), x)
 
 
 def omega(rho_c: float, rho_u: float, rho_w: float) -> HeadBalls:
-    """Omega_rho of arda2026 Def. 2 for `PooledAttention`, rho = (rho_c, rho_u, rho_w)."""
+    """Omega_rho of arda2026 Def. 2 for `PooledAttention`, rho = (rho_c, rho_u, rho_w).
+
+    >>> omega(1, 2, 3).radii
+    (('c', 1), ('U', 2), ('W', 3))
+    """
     return HeadBalls((("c", rho_c), ("U", rho_u), ("W", rho_w)))
 
 

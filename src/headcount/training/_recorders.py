@@ -36,7 +36,7 @@ class Snapshot:
     loss: Loss
     path: GradientPath
     params: Any
-    start: Any
+    initial: Any
     x: Float[Array, "n T d"]
     y: Float[Array, "n"]
     validation: tuple[Float[Array, "nv T d"], Float[Array, "nv"]] | None
@@ -84,7 +84,7 @@ def validation_loss(now: Snapshot) -> dict[str, Array]:
 @_register("distance")
 def parameter_distance(now: Snapshot) -> dict[str, Array]:
     """||theta_b - theta_b(0)|| for every block b, and over all blocks."""
-    moved = over_heads(now.model, subtract(now.params, now.start))
+    moved = over_heads(now.model, subtract(now.params, now.initial))
     by_block = {f"distance_{b}": norm(leaf) for b, leaf in blocks(moved).items()}
     return {**by_block, "distance": norm(moved)}
 
@@ -163,10 +163,10 @@ def linearised_outputs(now: Snapshot) -> dict[str, Array]:
 
     [arda2026, Def. 3]
     """
-    moved = subtract(now.params, now.start)
+    moved = subtract(now.params, now.initial)
 
     def one_sample(x: Float[Array, "T d"]) -> Float[Array, ""]:
-        value, change = jax.jvp(lambda p: now.model(p, x), (now.start,), (moved,))
+        value, change = jax.jvp(lambda p: now.model(p, x), (now.initial,), (moved,))
         return value + change
 
     f_lin = map_over_chunks(lambda s: jax.vmap(one_sample)(s.x), now.chunks())

@@ -11,49 +11,60 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from ..core import Array, BadArgument, check_choice, replacing
+from ..core import Array, BadArgument, check_choice, mappable, replacing
 from ..core._tree import named_leaves
 
 
+@mappable("settings", "seeds", "recorded_steps", "seconds")
 @dataclass(frozen=True)
 class Run:
-    """One training run of one or more seeds. Every array has the seeds as its first axis."""
+    """One training run. Where `seeds` were given, every array has them as its first axis.
+
+    A pytree: jax.tree.map(lambda a: a[0], run) is the run of the first of several seeds.
+    """
 
     settings: dict[str, Any]
     """Plain values that describe the run, derived from the objects that ran."""
     seeds: tuple[int, ...]
-    loss: Float[Array, "seeds steps"]
+    loss: Float[Array, "*seeds steps"]
     """L before step s = 0..tau-1; for mini-batches the loss of the batch; NaN after divergence."""
-    final_loss: Float[Array, "seeds"]
+    final_loss: Float[Array, "*seeds"]
     """L on all samples after the last step."""
     average_loss: Any
     """L on all samples at the averaged iterate, if it was kept."""
     recorded_steps: Int[Array, "records"]
-    records: dict[str, Float[Array, "seeds records ..."]]
+    records: dict[str, Array]
+    """(seeds, records, ...) for every recorder."""
     params: Any
     average: Any
     best: Any
-    start: Any
-    diverged_at: Int[Array, "seeds"]
+    initial: Any
+    diverged_at: Int[Array, "*seeds"]
     """The step whose loss was not finite (tau: the loss after the last one), or -1."""
     seconds: float
 
     @property
-    def min_loss(self) -> Float[Array, "seeds"]:
+    def min_loss(self) -> Float[Array, "*seeds"]:
         """min over s < tau of the loss trace; NaN for a seed with no finite loss."""
         shown = np.where(np.isfinite(self.loss), self.loss, np.inf)
-        smallest = shown.min(axis=1)
+        smallest = shown.min(axis=-1)
         return np.where(np.isfinite(smallest), smallest, np.nan)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
         """ "completed" or "diverged at step k", per seed."""
         return tuple(
-            "completed" if step < 0 else f"diverged at step {step}" for step in self.diverged_at
+            "completed" if step < 0 else f"diverged at step {step}"
+            for step in np.atleast_1d(self.diverged_at)
         )
 
+    @property
+    def single(self) -> bool:
+        """Whether this is one run without an axis of seeds."""
+        return np.ndim(self.loss) == 1
+
     def parameters(self, which: str = "final", seed: int | None = None) -> Any:
-        """The parameters of one seed: "final", "start", or what `keep` asked for.
+        """The parameters of one seed: "final", "initial", or what `keep` asked for.
 
         The seed may be left out when the run has only one.
         """
@@ -63,10 +74,12 @@ class Run:
         if seed not in known:
             raise BadArgument("seed", seed, f"the run has {self.seeds}", fix="name one of them")
         index = known.index(seed)
-        return jax.tree.map(lambda leaf: leaf[index], sets[which])
+        return sets[which] if self.single else jax.tree.map(lambda leaf: leaf[index], sets[which])
 
     def to_xarray(self) -> xr.Dataset:
-        """The run as a data set with named dimensions."""
+        """The run as a data set with named dimensions, one of them the seeds."""
+        if self.single:
+            return jax.tree.map(lambda leaf: np.asarray(leaf)[None], self).to_xarray()
         variables: dict[str, Any] = {
             "loss_trace": (("seed", "step"), self.loss),
             "final_loss": (("seed",), self.final_loss),
@@ -88,8 +101,14 @@ class Run:
             variables, coordinates, attrs=_plain({**self.settings, "seconds": self.seconds})
         )
 
+    def without_seeds(self) -> Run:
+        """The run of a single seed, its arrays without that axis."""
+        if len(self.seeds) != 1:
+            raise BadArgument("seeds", self.seeds, "are several", fix="train one seed")
+        return self if self.single else jax.tree.map(lambda leaf: leaf[0], self)
+
     def _parameter_sets(self) -> dict[str, Any]:
-        sets = {"start": self.start, "final": self.params}
+        sets = {"initial": self.initial, "final": self.params}
         if self.average is not None:
             sets["average"] = self.average
         if self.best is not None:

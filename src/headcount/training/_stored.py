@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import xarray as xr
 
-from ..core import MEAN_SQUARED, Array, Loss, cast, precision
+from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, precision
 from ..core._tree import named_leaves
 from ._config import build_data, build_model, config_of_run
 from ._loop import Loop, Problem
@@ -19,7 +19,7 @@ from ._recorders import Recorder
 from ._rules import gd
 from ._run import Run
 
-_SETS = {"start": "start", "final": "params", "average": "average", "best": "best"}
+_SETS = {"initial": "initial", "final": "params", "average": "average", "best": "best"}
 
 
 def read_run(path: str | Path) -> Run:
@@ -29,6 +29,9 @@ def read_run(path: str | Path) -> Run:
     with xr.open_dataset(path, engine="h5netcdf") as file:
         stored = file.load()
     sets = {field: _parameters(model, stored, label) for label, field in _SETS.items()}
+    if sets["initial"] is None:
+        problem = "was written by another version: its initial parameters are missing"
+        raise BadArgument("run", str(path), problem, fix="train it again")
     recorded = [str(name) for name, v in stored.data_vars.items() if "recorded_step" in v.dims]
     return Run(
         settings={k: v for k, v in stored.attrs.items() if k != "seconds"},

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Num
 
 from ..core import MEAN_SQUARED, Array, Loss, cast, losses, precision, stream
 from ._loop import Loop, Problem, State
@@ -44,9 +44,9 @@ Progress = Callable[[int, int, float], None]
 
 def train(
     model: Any,
-    params: Any,
-    x: Float[Array, "... n T d"],
-    y: Float[Array, "... n"],
+    initial: Any,
+    x: Num[Array, "... n T d"] | Sequence[Any],
+    y: Num[Array, "... n"] | Sequence[Any],
     *,
     rule: UpdateRule,
     steps: int,
@@ -61,17 +61,18 @@ def train(
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Train `model` from `params` on (x, y), one seed or many in one compiled program.
+    """Train `model` from `initial` on (x, y), one seed or many in one compiled program.
 
     For many seeds give `seeds` and parameters with the seeds as first axis (`stack_seeds`); x and
-    y may have that axis too, or be shared. `record` names recorders, run at step 0, every
-    `record_every` steps and at the end. `keep` may ask for the "average" and the "best" iterate.
-    A loss that is not finite stops its seed, is recorded, and leaves the other seeds alone.
+    y may have that axis too, or be shared; the results then have it as well. `record` names
+    recorders, run at step 0, every `record_every` steps and at the end. `keep` may ask for the
+    "average" and the "best" iterate. A loss that is not finite stops its seed, is recorded, and
+    leaves the other seeds alone.
     """
-    start = params if seeds is not None else stack_seeds([params])
+    start = initial if seeds is not None else stack_seeds([initial])
     setup = Setup(
         model=model,
-        start=jax.tree.map(partial(as_floats, "params"), start),
+        start=jax.tree.map(partial(as_floats, "initial"), start),
         x=as_floats("x", x),
         y=as_floats("y", y),
         rule=rule,
@@ -86,7 +87,8 @@ def train(
         chunk=chunk,
     )
     with precision(dtype):
-        return _Trainer(setup, checkpoint, progress).run()
+        run = _Trainer(setup, checkpoint, progress).run()
+    return run if seeds is not None else run.without_seeds()
 
 
 def _listed(names: Any) -> tuple[Any, ...]:
@@ -178,7 +180,7 @@ class _Trainer:
             params=state.params,
             average=state.average,
             best=state.best,
-            start=jax.device_get(self.problem.start),
+            initial=jax.device_get(self.problem.start),
             diverged_at=diverged_at,
             seconds=seconds,
         )

@@ -309,7 +309,7 @@ def test_recurrent_norms_are_those_of_the_general_recorder(name: str, n: int, m:
         "loss_gradient": f"gradient_{b}",
     }
     for ours, theirs in wanted.items():
-        records = run.records[theirs][0]
+        records = run.records[theirs]
         np.testing.assert_allclose(got[f"max_{ours}"], records.max(), rtol=1e-9)
         np.testing.assert_allclose(got[f"first_{ours}"], records[0], rtol=1e-9)
     best = run.records["validation_loss"].min()

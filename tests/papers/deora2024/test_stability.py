@@ -137,7 +137,12 @@ def test_the_full_run_is_followed_on_test_samples(case: Any, twin: Any) -> None:
     for k in (0, STEPS - 1):
         f = np.array([plain(full[k], jnp.asarray(X)) for X in x])
         np.testing.assert_allclose(run.test_loss[k], np.mean(np.log1p(np.exp(-y * f))), rtol=1e-11)
-    assert np.all(np.isnan(trained("zero")[3].test_loss))
+        np.testing.assert_allclose(run.gap[k], run.test_loss[k] - run.loss[k], rtol=1e-14)
+    f = np.array([plain(full[-1], jnp.asarray(X)) for X in x])
+    np.testing.assert_allclose(run.final_test_loss, np.mean(np.log1p(np.exp(-y * f))), rtol=1e-11)
+    np.testing.assert_allclose(run.final_loss, np.mean(twin[0](full[-1])), rtol=1e-11)
+    assert run.gap[-1] == run.final_test_loss - run.final_loss
+    assert np.all(np.isnan(trained("zero")[3].gap))
 
 
 def test_on_average_stability_is_the_mean_distance(case: Any) -> None:
@@ -256,13 +261,10 @@ def test_curvature_is_that_of_all_heads(kind: str) -> None:
     flat, back = ravel_pytree(theta)
 
     def loss(v: jax.Array) -> jax.Array:
-        return jnp.mean(
-            jnp.stack(
-                [jnp.log1p(jnp.exp(-b * plain(back(v), a))) for a, b in zip(x, y, strict=True)]
-            )
-        )
+        f = jax.vmap(plain, in_axes=(None, 0))(back(v), jnp.asarray(x))
+        return jnp.mean(jnp.log1p(jnp.exp(-y * f)))
 
-    values = np.linalg.eigvalsh(jax.hessian(loss)(flat))
+    values = np.linalg.eigvalsh(jax.jit(jax.hessian(loss))(flat))
     np.testing.assert_allclose(got.loss, loss(flat), rtol=1e-12)
     np.testing.assert_allclose(got.gradient, np.linalg.norm(jax.grad(loss)(flat)), rtol=1e-10)
     np.testing.assert_allclose(got.hessian.smallest.value, values[0], rtol=1e-6, atol=1e-12)

@@ -206,8 +206,8 @@ claim(
     "The rates of Theorem 1 in terms of L1, L2 and the error bounds",
     "Theorem 1, Sec. 5.5",
     "The best iterate is of order L1^4/sqrt tau + L1 (B_app + B_lin + (L1 + L2)/sqrt m); the "
-    "average iterate has B_lin^2 beside it. Tested: whether (45) and (46) stay below 2,378 and "
-    "9,512 times that for tanh, radii 3 and all sizes.",
+    "average iterate has B_lin^2 beside it. Tested: whether (45) and (46) stay below 2,377 and "
+    "9,505 times that for tanh, radii 3 and all sizes.",
     r"\min_{s<\tau}\widehat{\mathcal L}_n(\varphi^{(s)})\lesssim\frac{L_1^4}{\sqrt\tau}"
     r"+L_1\big(B_{app}+B_{lin}+\tfrac{L_1+L_2}{\sqrt m}\big)",
     kind=Kind.RATE,

@@ -239,7 +239,7 @@ def _vary(rng: np.random.Generator) -> dict[str, Any]:
     head can be at its worst for one of them only.
     """
     enumerated = bool(rng.uniform() < 0.6)
-    alone = rng.choice(["nu_c", "nu_u", "nu_w", "nu_w", "none"])
+    alone = str(rng.choice(["nu_c", "nu_u", "nu_w", "nu_w", "none"]))
     radii = {name: 1e-4 for name in ("nu_c", "nu_u", "nu_w") if alone not in (name, "none")}
     least = 1e-8 if enumerated else 5e-3
     return _case(

@@ -43,20 +43,20 @@ class DriftTerms:
         path = gradient_path(now.model, MEAN_SQUARED, n=n, T=T, chunk=now.chunk)
         _, grad = path.loss_and_gradient(phi, path.prepare(now.x, now.y))
         raw = add(phi, scale(-self.eta, grad))
-        after = self.rule.projection(raw, now.start, now.model)
+        after = self.rule.projection(raw, now.initial, now.model)
         f, lin, lin_target, slope = self._outputs(now, target)
         return {
             **sample_terms(f, now.y, lin, slope, lin_target),
             **step_terms(phi, grad, raw, after, target),
             "predicted": squared_norm(difference(after, target)),
             "e_app": jnp.max(jnp.abs(lin_target - now.y)),
-            **moved(phi, now.start),
+            **moved(phi, now.initial),
         }
 
     def _outputs(self, now: Snapshot, target: Any) -> tuple[Array, ...]:
         """f and f_lin at phi, f_lin at phi~ and <grad f(phi), phi~ - phi>, of every sample."""
         phi, towards = now.params, difference(target, now.params)
-        linear = Linearised(now.model, now.start)
+        linear = Linearised(now.model, now.initial)
 
         def one(x: Float[Array, "T d"]) -> Float[Array, "4"]:
             f, slope = jax.jvp(lambda p: now.model(p, x), (phi,), (towards,))
@@ -88,8 +88,9 @@ def trace_of_records(
     x, y = built.x[0], built.y[0]
     distance = np.asarray(records["distance"])
     tau = len(distance) - 1
-    gap = np.abs(distance[1:] - np.asarray(records["predicted"])[:-1])
-    astray = np.sum(gap > _SAME * (distance[1:] + distance[:-1]))
+    with np.errstate(invalid="ignore"):  # a run that diverged: NaN is not "the same"
+        gap = np.abs(distance[1:] - np.asarray(records["predicted"])[:-1])
+        astray = np.sum(~(gap <= _SAME * (distance[1:] + distance[:-1])))
     queries = jax.vmap(built.model.query)(jnp.asarray(x))
     moves = [np.max(records[f"moved_{name}"]) for name in BLOCKS]
     per_step: dict[str, Any] = {name: np.asarray(records[name])[:tau] for name in PER_STEP}

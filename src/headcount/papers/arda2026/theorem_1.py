@@ -103,8 +103,8 @@ def _one_step_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
     k, eta = naive_constants.table(num, data, _tier(variant)), data["eta"]
     rest = 4 * eta * naive_theorem.error_term(k) + eta * eta * k["B_grad"]
     steps = run(num, data).steps
-    pairs = [(s.distance_after + 4 * eta * s.loss, s.distance + rest) for s in steps]
-    return max(pairs, key=lambda pair: num.roughly(pair[0] / pair[1]))
+    left = [s.distance_after + 4 * eta * s.loss for s in steps]
+    return left, [s.distance + rest for s in steps]
 
 
 declare(

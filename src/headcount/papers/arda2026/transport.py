@@ -8,6 +8,7 @@ in the blocks U and W). What the theorem needs of v is its largest entry over he
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -155,10 +156,12 @@ def easiest_transport(problem: TransportProblem, delta: float) -> SmallestTransp
     return best
 
 
+@functools.partial(jax.jit, static_argnums=0)
 def _outputs(model: PooledAttention, phi: Any, x: Array) -> Array:
     return jax.lax.map(lambda one: model(phi, one), x, batch_size=64)
 
 
+@functools.partial(jax.jit, static_argnums=0)
 def _pull_back(model: PooledAttention, phi: Any, x: Array, weights: Array) -> Any:
     """sum_j weights_j grad f(X_j; phi): what moves f_lin by K weights."""
 
@@ -167,8 +170,7 @@ def _pull_back(model: PooledAttention, phi: Any, x: Array, weights: Array) -> An
         slope = jax.grad(model)(phi, one)
         return jax.tree.map(lambda t, g: t + weight * g, total, slope), None
 
-    zero = jax.tree.map(jnp.zeros_like, phi)
-    return jax.jit(lambda: jax.lax.scan(add_one, zero, (x, weights))[0])()
+    return jax.lax.scan(add_one, jax.tree.map(jnp.zeros_like, phi), (x, weights))[0]
 
 
 @dataclass(frozen=True)

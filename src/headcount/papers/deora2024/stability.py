@@ -18,19 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import (
-    LOGISTIC,
-    Array,
-    BadArgument,
-    check_count,
-    check_positive,
-    check_samples,
-    float64,
-)
+from ...core import LOGISTIC, Array, check_count, check_positive, check_samples, float64
 from ...core._tree import add, norm, scale, subtract
-from ...models import HeadGroups, MultiHeadAttention, MultiHeadParams, over_heads
-
-Heads = HeadGroups | MultiHeadAttention
+from ...models import MultiHeadParams, over_heads
+from .start import Heads, check_labels
 
 _WEIGHTS_IN_FLIGHT = 2**18
 """Attention weights (runs x samples x groups x queries x tokens) of one batch of runs: 2 MiB."""
@@ -73,7 +64,7 @@ class LeftOut:
     """L^{-i}(theta_k^{-i})."""
     middle_loss: Float[Array, "K n"]
     """L^{-i} half-way between theta_k and theta_k^{-i}."""
-    distance: Float[Array, "K+1 n"]
+    distance: Float[Array, "iterates n"]
     """|theta_k - theta_k^{-i}|, k = 0..K."""
     expanded: Float[Array, "K n"]
     """|(theta_k - eta grad L^{-i}(theta_k)) - theta_{k+1}^{-i}|, the left side of (19)."""
@@ -85,6 +76,8 @@ class LeftOut:
     """The loss of theta_k on the test samples; NaN without any."""
     final: MultiHeadParams
     """theta_K."""
+    final_loss: float
+    final_test_loss: float
     moved: float
     """|theta_K - theta_0|."""
 
@@ -94,9 +87,17 @@ class LeftOut:
         return self.own_loss.shape[1]
 
     @property
-    def on_average(self) -> Float[Array, "K+1"]:
+    def on_average(self) -> Float[Array, "iterates"]:
         """(1/n) sum_i |theta_k - theta_k^{-i}|, the on-average model stability."""
         return np.mean(self.distance, axis=1)
+
+    @property
+    def gap(self) -> Float[Array, "iterates"]:
+        """Test loss minus training loss of theta_k, k = 0..K."""
+        gap: Float[Array, "iterates"] = np.append(
+            self.test_loss - self.loss, self.final_test_loss - self.final_loss
+        )
+        return gap
 
     @property
     def without_own(self) -> Float[Array, "K n"]:
@@ -122,16 +123,14 @@ def leave_one_out(
     n, T, _ = check_samples(x, y)
     check_positive("eta", eta)
     check_count("steps", steps)
-    if not np.all(np.abs(y) == 1):
-        shown = f"array of shape {np.shape(y)}"
-        raise BadArgument("y", shown, "must hold only -1 and +1", fix="use sign labels")
+    check_labels(y)
     with float64():
         theta_0 = MultiHeadParams(*(jnp.asarray(leaf, jnp.float64) for leaf in start))
         fresh = (np.zeros((0, *np.shape(x)[1:])), np.zeros(0)) if test is None else test
         data = [jnp.asarray(part, jnp.float64) for part in (x, y, *fresh)]
         together = max(1, _WEIGHTS_IN_FLIGHT // (n * len(model.multiplicities) * T * T))
         program = _program(model, steps, min(together, n + 1))
-        seen, moves, last = jax.tree.map(np.asarray, program(theta_0, *data, eta))
+        seen, moves, last, ends = jax.tree.map(np.asarray, program(theta_0, *data, eta))
     full = jax.tree.map(lambda leaf: leaf[0], moves)
     fields = seen._asdict()
     fields["distance"] = np.concatenate([fields["distance"], last[None]])
@@ -141,6 +140,8 @@ def leave_one_out(
         steps=steps,
         R=float(np.max(np.linalg.norm(x, axis=2))),
         final=MultiHeadParams(*(np.asarray(a) + b for a, b in zip(start, full, strict=True))),
+        final_loss=float(ends[0]),
+        final_test_loss=float(ends[1]),
         moved=float(_length(model, full)),
         **fields,
     )
@@ -148,12 +149,12 @@ def leave_one_out(
 
 @lru_cache(maxsize=16)
 def _program(model: Heads, steps: int, together: int) -> Callable[..., Any]:
-    """Start, data, test data, eta -> what was seen before every step, last moves and distances."""
+    """Start, data, eta -> what is seen before every step; moves, distances, losses at the end."""
 
     @jax.jit
     def run(
         theta_0: MultiHeadParams, x: Array, y: Array, test_x: Array, test_y: Array, eta: Array
-    ) -> tuple[_Step, Any, Array]:
+    ) -> tuple[_Step, MultiHeadParams, Array, tuple[Array, Array]]:
         runs = _Runs(model, theta_0, x, y, test_x, test_y, together)
         n = y.shape[0]
         moves = jax.tree.map(lambda leaf: jnp.zeros((n + 1, *leaf.shape)), theta_0)
@@ -162,7 +163,9 @@ def _program(model: Heads, steps: int, together: int) -> Callable[..., Any]:
             return runs.step(now, eta)
 
         moves, seen = jax.lax.scan(step, moves, length=steps)
-        return seen, moves, runs.distances(moves)
+        full = _entry(moves, 0)
+        ends = jnp.mean(runs.losses(full)), runs.test_loss(full)
+        return seen, moves, runs.distances(moves), ends
 
     return run
 
@@ -187,7 +190,7 @@ class _Runs:
         after = subtract(moves, scale(eta, gradients))
         own = jax.vmap(self._own_gradient, in_axes=(None, 0, 0))(_entry(moves, 0), self.x, self.y)
         # One step of L^{-i} from the full run's place: its step without the share of sample i.
-        onward = jax.tree.map(lambda a, g: a[0] + eta / n * g, after, own)
+        onward = jax.tree.map(lambda a, g: a[:1] + eta / n * g, after, own)
         expanded = subtract(onward, jax.tree.map(lambda leaf: leaf[1:], after))
         middle = jax.tree.map(lambda leaf: (leaf[:1] + leaf[1:]) / 2, moves)
         sizes = jax.vmap(self._size)(moves)
@@ -197,12 +200,12 @@ class _Runs:
             own_loss=losses[0],
             own_gradient=lengths(own),
             left_out_loss=jnp.sum(kept[1:] * losses[1:], axis=1),
-            middle_loss=jnp.sum(kept[1:] * self._each(self._losses, middle), axis=1),
+            middle_loss=jnp.sum(kept[1:] * self._each(self.losses, middle), axis=1),
             distance=self.distances(moves),
             expanded=lengths(expanded),
             size=sizes[0],
             left_out_size=sizes[1:],
-            test_loss=self._test_loss(_entry(moves, 0)),
+            test_loss=self.test_loss(_entry(moves, 0)),
         )
         return after, seen
 
@@ -219,14 +222,16 @@ class _Runs:
         theta = add(self.theta_0, move)
         return jax.vmap(self.model, in_axes=(None, 0))(theta, self.x)
 
-    def _test_loss(self, move: MultiHeadParams) -> Float[Array, ""]:
+    def test_loss(self, move: MultiHeadParams) -> Float[Array, ""]:
+        """The loss on the test samples, NaN without any."""
         if self.test_y.shape[0] == 0:
             return jnp.asarray(jnp.nan)
         theta = add(self.theta_0, move)
         f = jax.vmap(self.model, in_axes=(None, 0))(theta, self.test_x)
         return jnp.mean(LOGISTIC.pointwise(f, self.test_y))
 
-    def _losses(self, move: MultiHeadParams) -> Float[Array, "n"]:
+    def losses(self, move: MultiHeadParams) -> Float[Array, "n"]:
+        """l_j for every j."""
         return LOGISTIC.pointwise(self._outputs(move), self.y)
 
     def _losses_and_gradient(

@@ -23,6 +23,10 @@ CHUNK = 2**14
 """Units whose features are held at a time."""
 
 
+_FAR = 40.0
+"""Bounds |log C_*| while the optimiser looks around."""
+
+
 @dataclass(frozen=True)
 class Start:
     """theta^0 on a data set, as Prop. 1 sees it."""
@@ -99,15 +103,14 @@ def best_room(start: Start) -> Room:
         return Room(unit, ratios_at(start, unit) if start.loss > 0 else (0.0, 0.0))
 
     def logs(u: Float[Array, "4"]) -> Float[Array, "5"]:
-        room = Norms(*np.exp(u))
+        room = Norms(*np.exp(np.clip(u, -_FAR, _FAR)))
         lam = start.norms + room
         given = (start.sizes, lam)
         terms = constants.condition_2_terms(*given, room, start.alpha, start.loss)
         return np.log([*terms, constants.condition_3(*given, start.alpha, start.loss)])
 
-    starts = [np.log(sizes), np.zeros(4), np.log(sizes) - 3.0]
-    rooms = [Norms(*np.exp(np.clip(_minimax(logs, u), -60, 60))) for u in starts]
-    rooms = [Norms(*(float(c) for c in room)) for room in rooms]
+    found = [_minimax(logs, u) for u in (np.log(sizes), np.zeros(4), np.log(sizes) - 3.0)]
+    rooms = [Norms(*np.exp(np.clip(u, -_FAR, _FAR)).tolist()) for u in found]
     best = min(rooms, key=lambda room: max(ratios_at(start, room)))
     return Room(best, ratios_at(start, best))
 

@@ -57,7 +57,7 @@ CHOICES = (
     ),
 )
 
-FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9")
+FIGURES = (*(f"fig{number}" for number in range(1, 10)), "hessian", "limit", "scaling")
 
 paper = Paper(
     key="wu2023",
@@ -89,6 +89,9 @@ paper = Paper(
         )
     ),
     setting=f"{_HERE}.setting:Setting",
+    subject=f"{_HERE}.subject:subject",
+    slack=f"{_HERE}.subject:slack",
+    leading=("wu2023/proposition-1", "wu2023/proposition-1-alpha"),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
     choices=CHOICES,

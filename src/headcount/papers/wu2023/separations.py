@@ -53,7 +53,7 @@ FAMILIES = tuple(
 
 def _alpha2(i: ValueInstance, copies: int, eta: Any, tau1: Any) -> Any:
     """lambda_min(F F^T) for F = tau1 relu(sqrt(eta) Phi W_V^T) with every unit copied."""
-    W = jnp.tile(i.W_V, (copies, 1))
+    W = jnp.concatenate([i.W_V] * copies)
     F = tau1 * jax.nn.relu(eta**0.5 * i.Phi @ W.T)
     return jnp.linalg.svd(F, compute_uv=False)[-1] ** 2
 
@@ -249,13 +249,13 @@ def _scaling_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]
 
 
 def sharp_attention() -> ModelInstance:
-    """Erratum E26: sharp attention puts all weight on a token that no unit likes."""
+    """Erratum E26: d_m = 4; sharper attention prefers the token that no unit likes."""
     return ModelInstance(
-        X=np.array([[[1.0], [-2.0]]]),
+        X=np.array([[[1.0, 1.0], [1.0, -2.0]]]),
         y=np.zeros(1),
-        W_Q=np.full((4, 1), 2.0),
-        W_K=np.full((4, 1), 2.0),
-        W_V=np.array([[-1.0], [-1.0], [-1.0], [-1.0]]),
+        W_Q=np.tile([0.2, 0.0], (4, 1)),
+        W_K=np.tile([0.0, 1.0], (4, 1)),
+        W_V=np.tile([0.0, -1.0], (4, 1)),
         w_O=np.ones(4),
         tau=np.array([0.5, 1.0]),
     )

@@ -62,14 +62,14 @@ def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any
         checkpoint=TrainingCheckpoint(context),
         progress=lambda done, total, loss: context.progress(done, total, loss=loss),
     )
-    if run.diverged_at[0] >= 0:
+    if run.diverged_at >= 0:
         context.diverged(run.outcomes[0])
-    traces = {name: run.records[name][0] for name in (*NORMS, "validation_loss")}
+    traces = {name: run.records[name] for name in (*NORMS, "validation_loss")}
     return {
         **{f"max_{name}": np.max(traces[name]) for name in NORMS},
         **{f"first_{name}": traces[name][0] for name in NORMS},
         "min_validation_loss": np.min(traces["validation_loss"]),
-        "min_training_loss": run.min_loss[0],
+        "min_training_loss": run.min_loss,
         "validation_loss": traces["validation_loss"],
         "jacobian_of_mean": traces["jacobian_of_mean"],
         "recorded_step": run.recorded_steps,

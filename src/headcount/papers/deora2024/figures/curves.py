@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 HEADS = [1, 4, 16, 64, 256]
 """H. The paper's list is not given; a run of equal heads costs the same for every H."""
 
-OPTIMISER_OPTIONS = {
+OPTIMISER_OPTIONS: dict[str, Any] = {
     "momentum": {"beta": 0.9},
     "adam": {"b1": 0.9, "b2": 0.999, "eps": 1e-8},
 }
 """Heavy ball and Adam as most libraries have them: the paper gives no values."""
 
-DM1_DEFAULTS = {
+DM1_DEFAULTS: dict[str, Any] = {
     "T": 10, "d": 4, "M": 2, "S": 2.0, "zeta": 0.1, "noise_sd": 0.1, "relevant": "random",
 }  # fmt: skip
 """App. G, except `relevant`: a new random position of the relevant token for every sample."""
 
-DM2_DEFAULTS = {"T": 10, "d": 5, "margin": 0.2}
+DM2_DEFAULTS: dict[str, Any] = {"T": 10, "d": 5, "margin": 0.2}
 """App. G; W* and U* have N(0, 1) entries and U* is divided by its norm, which is our reading."""
 
-GEOMETRIC = ("train_loss", "test_loss")
+GEOMETRIC = ("train_loss", "test_loss", "loss_many", "loss_one")
 NOTES = (
     "Not in the paper, and chosen here: the numbers of heads, the number of iterations, the "
     "constant of eta = O(sqrt H) (step_constant), momentum 0.9, Adam's decays and epsilon, Adam's "
@@ -46,7 +46,7 @@ def scales(
     """The three scales of a figure, with the numbers that the paper leaves open among them."""
     shared = {"optimiser_options": OPTIMISER_OPTIONS, **common}
     return {
-        "smoke": {"seeds": 3, "heads": [1, 16, 256], **shared, **smoke},
+        "smoke": {"seeds": 2, "heads": [1, 16], **shared, **smoke},
         "quick": {"seeds": 5, "heads": HEADS, **shared, **quick},
         "paper": {"seeds": 5, "heads": HEADS, **shared, **paper},
     }
@@ -115,6 +115,11 @@ def share(claim: str, hits: Any) -> Finding:
     return inside(claim, Estimate(part, part, part, counted.size), (1.0, 1.0), "share of runs")
 
 
+def points(data: xr.Dataset, name: str) -> Any:
+    """The places along a dimension, as numbers to fit a line through."""
+    return np.asarray(data[name].values, dtype=float)
+
+
 def last(data: xr.Dataset, name: str, run: str) -> Any:
     """The values at the last iteration, as an array (seed, H)."""
     return data[name].sel(run=run).isel(k=-1).transpose("seed", "H").values
@@ -153,16 +158,19 @@ def shared_legend(axes: Sequence[Any], count: int) -> None:
     )
 
 
-def reference_line(ax: Any, value: float, label: str, *, below: bool = False) -> None:
-    """A grey dotted level with its name written on it."""
+def reference_line(
+    ax: Any, value: float, label: str, *, below: bool = False, right: bool = False
+) -> None:
+    """A grey dotted level with its name beside it, where no curve runs."""
     ax.axhline(value, color="0.45", linestyle=":")
     ax.annotate(
         label,
-        (0.02, value),
+        (0.98 if right else 0.02, value),
         xycoords=("axes fraction", "data"),
         xytext=(0, -2 if below else 2),
         textcoords="offset points",
         va="top" if below else "bottom",
+        ha="right" if right else "left",
         fontsize=6.5,
         color="0.3",
     )

@@ -18,6 +18,7 @@ from .curves import (
     head_trials,
     last,
     over_heads,
+    points,
     reference_line,
     scales,
     shared_legend,
@@ -56,7 +57,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """What the text and the caption say, and how far the attention score follows H."""
-    H, how = data["H"].values, "gd-constant"
+    H, how = points(data, "H"), "gd-constant"
     margin = last(data, "margin", how)
     found = [
         monotone(
@@ -85,7 +86,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     ]
     slopes = over_heads(data, "late_slope", how)
     for index in (0, len(H) - 1):
-        claim = f"the training loss falls like 1/k in the last tenth to whole, H = {H[index]}"
+        claim = f"the training loss falls like 1/k in the last tenth to whole, H = {H[index]:g}"
         found.append(inside(claim, mean(slopes[:, index]), ONE_OVER_K, "slope"))
     return found
 
@@ -108,7 +109,7 @@ def draw_dm1(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> Non
     axes[5].set_ylim(0, 1.05 * GAMMA_ATTN)
 
 
-COMMON = {
+COMMON: dict[str, Any] = {
     "data": "dm1",
     "data_options": DM1_DEFAULTS,
     "step_constant": 1.0,
@@ -124,9 +125,9 @@ figure = register(
         reference="[deora2024, Fig. 2, App. G]",
         scales=scales(
             COMMON,
-            {"steps": 200, "record_every": 1},
-            {"steps": 500, "record_every": 1},
-            {"steps": 1500, "record_every": 1},
+            {"steps": 40, "record_every": 5},
+            {"steps": 500, "record_every": 10},
+            {"steps": 1500, "record_every": 10},
         ),
         trials=trials,
         statistics=statistics,

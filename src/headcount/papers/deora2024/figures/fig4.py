@@ -16,6 +16,7 @@ from .curves import (
     draw_curves,
     head_trials,
     last,
+    points,
     reference_line,
     scales,
     share,
@@ -54,7 +55,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def optimiser_verdicts(data: xr.Dataset, optimiser: str, title: str) -> list[Finding]:
     """Faster with H; the margin 0.2 and the planted head are reached by every H."""
-    H = data["H"].values
+    H = points(data, "H")
     found = []
     for name in ("train_loss", "test_loss"):
         claim = f"{title}: more heads are faster, the {PANELS[name]} at the end falls with H"
@@ -96,7 +97,7 @@ def draw_dm2(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> Non
     axes[5].set_ylim(None, 1.02)
 
 
-COMMON = {
+COMMON: dict[str, Any] = {
     "data": "dm2",
     "data_options": DM2_DEFAULTS,
     "step_constant": 1.0,
@@ -104,9 +105,9 @@ COMMON = {
 }
 SCALES = scales(
     COMMON,
-    {"n": 200, "n_test": 300, "steps": 40, "record_every": 5},
-    {"n": 1000, "n_test": 3000, "steps": 300, "record_every": 5},
-    {"n": 1000, "n_test": 3000, "steps": 1000, "record_every": 5},
+    {"n": 100, "n_test": 100, "steps": 20, "record_every": 5},
+    {"n": 1000, "n_test": 3000, "steps": 300, "record_every": 10},
+    {"n": 1000, "n_test": 3000, "steps": 1000, "record_every": 10},
 )
 
 figure = register(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....lab import COLOURS, Figure, Finding, Trial, register, threshold
 from ..measurements.one_head import one_head
-from .curves import NOTES, draw_curves, head_trials, over_heads, scales, shared_legend
+from .curves import NOTES, averages, draw_curves, head_trials, over_heads, scales, shared_legend
 from .fig2 import COMMON
 
 if TYPE_CHECKING:
@@ -36,14 +36,8 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     """Both losses and their relative difference: the geometric mean and range over trials."""
     import xarray as xr
 
-    found: dict[str, Any] = {}
-    for name in ("loss_many", "loss_one"):
-        logs = np.log(data[name])
-        found[f"average_{name}"] = np.exp(logs.mean("seed"))
-        found[f"average_{name}_low"] = data[name].min("seed")
-        found[f"average_{name}_high"] = data[name].max("seed")
-    found["worst_error"] = data["error"].max("seed")
-    return xr.Dataset(found)
+    both = averages(data, ("loss_many", "loss_one"))
+    return xr.merge([both, data["error"].max("seed").rename("worst_error")])
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
@@ -90,7 +84,7 @@ figure = register(
         reference="[deora2024, App. G; not in the paper]",
         scales=scales(
             {**COMMON, "n_test": 0, "record_every": 1},
-            {"seeds": 2, "heads": [1, 4], "steps": 60},
+            {"heads": [4], "steps": 40},
             {"heads": [1, 4, 16], "steps": 300},
             {"heads": [1, 4, 16, 64], "steps": 1500},
         ),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 TRACE_POINTS = 120
 """Most iterations of a run that are kept, evenly spread on a logarithmic axis."""
+EARLY = 50
+"""So many first iterations are all recorded, whatever `record_every` is."""
 LEVEL = 0.01
 """`iterations_to_level` is the first k with a training loss below this."""
 
@@ -36,8 +38,8 @@ class RelevantAttention:
 
         from ....training import AttentionMass
 
-        plus, minus = (jnp.asarray(mu, now.x.dtype) for mu in (self.law.mu_plus, self.law.mu_minus))
-        mu = jnp.where((now.y > 0)[:, None, None], plus, minus)
+        both = np.stack([self.law.mu_minus, self.law.mu_plus])
+        mu = jnp.asarray(both, now.x.dtype)[(now.y > 0).astype(int)][:, None, :]
         return AttentionMass(jnp.all(now.x == mu, axis=-1))(now)
 
 
@@ -60,26 +62,31 @@ def measure_run(config: dict[str, Any], context: Context) -> dict[str, Any]:
     seen: list[Any] = ["validation", "margin", recorded_heads]
     if isinstance(built.data, DM1):
         seen.append(RelevantAttention(built.data))
-    run = train(
+    follow = partial(
+        train,
         built.model,
         built.initial,
         built.x,
         built.y,
         rule=optimisers[chosen.optimiser](chosen.step_size, **config["rule_options"]),
-        steps=chosen.steps,
         loss=built.loss,
         seeds=chosen.seeds,
         validation=built.validation,
         record=seen,
-        record_every=chosen.record_every,
         dtype=chosen.dtype,
+    )
+    # The first steps, each recorded, then all of them from the start: the same compiled program.
+    early = follow(steps=min(EARLY, chosen.steps), record_every=1)
+    run = follow(
+        steps=chosen.steps,
+        record_every=chosen.record_every,
         progress=lambda done, total, loss: context.progress(done, total, loss=loss),
     )
     if run.diverged_at[0] >= 0:
         context.diverged(run.outcomes[0])
-    found = described(run, built.model, built.data, chosen.seeds[0])
+    found = described(early, run, built.model, built.data)
     if isinstance(built.data, DM1):
-        first = outputs(built.model, run.parameters("start"), built.x[0])
+        first = outputs(built.model, run.parameters("initial"), built.x[0])
         found["start_output"] = np.sqrt(np.mean(np.asarray(first) ** 2))
     return found
 
@@ -93,19 +100,22 @@ def problem_of(config: Mapping[str, Any]) -> tuple[Any, Any]:
     return chosen, build(chosen)
 
 
-def described(run: Run, model: Any, law: Any, seed: int) -> dict[str, Any]:
+def described(early: Run, run: Run, model: Any, law: Any) -> dict[str, Any]:
     """The outputs of a run: what the panels show, at a logarithmic selection of iterations."""
     from ....data import DM1
 
-    at = logarithmic(run.recorded_steps)
-    k, records = run.recorded_steps[at], {n: v[0][at] for n, v in run.records.items()}
+    steps, found = joined(early, run)
+    at = logarithmic(steps)
+    k, records = steps[at], {name: values[at] for name, values in found.items()}
     U, W = records["U"], records["W"]
     trace = np.append(run.loss[0], run.final_loss[0])
     norm_W, norm_U = average_norms(U, W, model.multiplicities)
     if isinstance(law, DM1):
         own = {"attention": records["attention_mass"]}
     else:
-        own = dict(zip(("alignment_W", "alignment_U"), alignments(U, W, law, seed), strict=True))
+        own = dict(
+            zip(("alignment_W", "alignment_U"), alignments(U, W, law, run.seeds[0]), strict=True)
+        )
     return {
         "train_loss": trace[k],
         "test_loss": records["validation_loss"],
@@ -116,6 +126,16 @@ def described(run: Run, model: Any, law: Any, seed: int) -> dict[str, Any]:
         "iterations_to_level": first_below(trace, LEVEL),
         "late_slope": late_slope(trace),
         "k": k,
+    }
+
+
+def joined(early: Run, run: Run) -> tuple[Int[Array, "records"], dict[str, Array]]:
+    """The recorded steps of two runs that are the same as far as the first goes, each once."""
+    steps = np.concatenate([early.recorded_steps, run.recorded_steps])
+    steps, first = np.unique(steps, return_index=True)
+    return steps, {
+        name: np.concatenate([early.records[name][0], run.records[name][0]])[first]
+        for name in run.records
     }
 
 
@@ -192,7 +212,8 @@ def _cost(config: dict[str, Any]) -> tuple[float, float]:
     per_step = 2e-5 + 6e-10 * numbers * config["n"]
     per_record = 4e-4 + 1e-9 * numbers * (config["n"] + config["n_val"])
     steps = config["steps"]
-    seconds = 2.0 + steps * per_step + steps / config["record_every"] * per_record
+    records = EARLY + steps / config["record_every"]
+    seconds = 2.0 + steps * per_step + records * per_record
     return seconds, 3e8 + 32.0 * data["T"] * data["d"] * (config["n"] + config["n_val"])
 
 

@@ -61,8 +61,8 @@ def described(run: LeftOut, theta: Target, tier: str) -> dict[str, Any]:
         "lemma_11": lemma.right[before],
         "theorem_4": bounds.theorem_4(run, theta)[before],
         "lemma_3": 2 * lipschitz[before] * stable[at],
-        "train_loss": run.loss[before],
-        "gap": (run.test_loss - run.loss)[before],
+        "train_loss": np.append(run.loss, run.final_loss)[at],
+        "gap": run.gap[at],
         "lemma_11_ratio": np.max(lemma.ratio),
         **{f"{name}_ratio": np.max(sides.ratio) for name, sides in worst.items()},
         "summed_growth": np.max(bounds.summed_growth(run, theta, tier).left),
@@ -85,7 +85,7 @@ CURVES = (
 
 stability = Measurement(
     name="deora2024-stability",
-    version=1,
+    version=2,
     function=measure_stability,
     outputs={
         **dict.fromkeys(CURVES, ("k",)),

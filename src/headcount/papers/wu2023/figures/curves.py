@@ -42,3 +42,8 @@ def finish(ax: Any, x_label: str, y_label: str, *, log_y: bool = False) -> Any:
 def by_seed(data: xr.DataArray, *rest: str) -> Any:
     """The numbers with the seeds first, then the given dimensions."""
     return data.transpose("seed", *rest).values
+
+
+def numbers(data: xr.Dataset, name: str) -> Any:
+    """A coordinate as floating point numbers, as fits and trends take them."""
+    return data[name].values.astype(float)

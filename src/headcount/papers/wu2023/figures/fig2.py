@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
+    COLOURS,
     Figure,
     Finding,
     Trial,
@@ -21,7 +22,7 @@ from ....lab import (
     threshold,
 )
 from ..measurements.synthetic import NORMALISATIONS, drift, run_settings
-from .curves import by_seed, draw_curve, finish
+from .curves import by_seed, draw_curve, finish, numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -80,11 +81,11 @@ def trials(scaling: str) -> Callable[..., list[Trial]]:
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Means over seeds of all curves, of the stability number and of the runs that stay finite."""
+    """Geometric means of all curves; the stability number, and the runs that stay finite."""
     import xarray as xr
 
-    parts = [over_seeds(data["loss"], kind="geometric"), over_seeds(data["movement"])]
-    parts += [over_seeds(data[f"kernel_from_{what}"]) for what in ("start", "previous")]
+    curves = ("loss", "movement", "kernel_from_start", "kernel_from_previous")
+    parts = [over_seeds(data[name], kind="geometric") for name in curves]
     parts += [over_seeds(data["stability"]), over_seeds(data["finite"])]
     return xr.merge(parts)
 
@@ -119,7 +120,9 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     for i, d_m in enumerate(widths):
         one = data.sel(d_m=d_m)
         loss = by_seed(one["loss"], "epoch")
-        found.append(threshold(f"width {d_m}: training stays finite", one["finite"], above=0.5))
+        found.append(
+            threshold(f"width {d_m}: training stays finite", one["finite"].values, above=0.5)
+        )
         if i == 0:
             claim = f"width {d_m}, below linear: loss stays above {CONVERGED:g} of its start"
             found.append(converged(claim, loss, expected=False))
@@ -135,7 +138,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             found.append(separation(f"{claim} a tenth", *before_and_after(values), factor=SLOWER))
     last = by_seed(data["kernel_from_start"].isel(epoch=-1), "d_m")
     claim = "the wider, the less the kernel has moved at the end"
-    found.append(monotone(claim, widths, last, "decreasing"))
+    found.append(monotone(claim, numbers(data, "d_m"), last, "decreasing"))
     if len(widths) > 2:
         claim = f"the widest kernel moved less than that of width {widths[1]}"
         found.append(separation(claim, last[:, 1], last[:, -1]))
@@ -151,16 +154,16 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         label = f"$d_m$ = {d_m} ({stability:.2g})"
         draw_curve(loss, one, "geometric_loss", "epoch", label=label, index=index)
         label = f"$d_m$ = {d_m}"
-        draw_curve(movement, one, "mean_movement", "epoch", label=label, index=index)
-        draw_curve(kernel, one, "mean_kernel_from_start", "epoch", label=label, index=index)
+        draw_curve(movement, one, "geometric_movement", "epoch", label=label, index=index)
+        draw_curve(kernel, one, "geometric_kernel_from_start", "epoch", label=label, index=index)
         kernel.plot(
-            one["epoch"].values[1:], one["mean_kernel_from_previous"].values[1:],
-            color=f"C{index}", linestyle=":", linewidth=0.7,
+            one["epoch"].values[1:], one["geometric_kernel_from_previous"].values[1:],
+            color=COLOURS[index], linestyle=":", linewidth=0.7,
         )  # fmt: skip
         mark_divergence(loss, one, index)
     finish(loss, "epoch", "$|f - y|^2 / 2N$", log_y=True)
     finish(movement, "epoch", "relative step of the weights", log_y=True)
-    finish(kernel, "epoch", "kernel distance (to $K_0$; dots: per epoch)", log_y=True)
+    finish(kernel, "epoch", "kernel distance (dots: per epoch)", log_y=True)
 
 
 def mark_divergence(ax: Any, one: xr.Dataset, index: int) -> None:
@@ -169,7 +172,7 @@ def mark_divergence(ax: Any, one: xr.Dataset, index: int) -> None:
         values = one["geometric_loss"].values
         known = np.flatnonzero(np.isfinite(values))
         if known.size:
-            ax.plot(known[-1], values[known[-1]], "x", color=f"C{index}", markersize=6)
+            ax.plot(known[-1], values[known[-1]], "x", color=COLOURS[index], markersize=6)
 
 
 def descent_figure(number: int, scaling: str, words: str) -> Figure:

@@ -22,7 +22,7 @@ from ....lab import (
     threshold,
     tick_at,
 )
-from .curves import SCALINGS, by_seed, finish
+from .curves import SCALINGS, by_seed, finish, numbers
 from .images import (
     NOTES,
     OPTIONS,
@@ -49,15 +49,15 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     """Losses per epoch, attention's movement per width, and maps of one seed and image."""
     import xarray as xr
 
-    shown = data.isel(seed=0, dataset=0).sel(scaling="realistic")
-    shown = shown.isel(d_m=min(1, data.sizes["d_m"] - 1))
+    shown = data.sel(scaling="realistic", drop=True)
+    shown = shown.isel(seed=0, dataset=0, d_m=min(1, data.sizes["d_m"] - 1), drop=True)
     maps = {f"map_{when}": shown[f"attention_{when}"] for when in ("before", "after")}
     parts = [
         over_seeds(data["loss"], kind="geometric"),
         over_seeds(data["attention_change"]),
         over_seeds(data["attention_unevenness"]),
     ]
-    return xr.merge([*parts, xr.Dataset(maps).drop_vars(["seed", "dataset", "d_m", "scaling"])])
+    return xr.merge([*parts, xr.Dataset(maps)])
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
@@ -75,7 +75,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         claim = f"width {d_m}: training is slower with 1/d_m (mean log ratio of the losses)"
         found.append(threshold(claim, ratio[:, i], above=0.0))
     claim = "the lag of 1/d_m grows with the width"
-    found.append(monotone(claim, widths, ratio, "increasing"))
+    found.append(monotone(claim, numbers(data, "d_m"), ratio, "increasing"))
     found.append(_extremely_slow(data))
     chosen = only_dataset(data)["attention_change"]
     for d_m in widths:

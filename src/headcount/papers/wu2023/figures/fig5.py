@@ -58,7 +58,7 @@ def trials(
 def epochs_needed(loss: Any) -> Any:
     """First epoch with a loss below a tenth of its start; one more than all where none is."""
     small = loss < TENFOLD * loss[..., :1]
-    return np.where(small.any(axis=-1), np.argmax(small, axis=-1), loss.shape[-1])
+    return np.where(small.any(axis=-1), np.argmax(small, axis=-1), loss.shape[-1]) * 1.0
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
@@ -78,7 +78,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     for d_m in data["d_m"].values:
         one = data.sel(d_m=d_m)
         needed = {p: epochs_needed(by_seed(one["loss"].sel(panel=p), "epoch")) for p in PANELS}
-        log = {panel: np.log(values.astype(float)) for panel, values in needed.items()}
+        log = {panel: np.log(values) for panel, values in needed.items()}
         near = (-math.log(ALIKE), math.log(ALIKE))
         what = "log ratio of epochs for a tenth of the loss"
         claim = f"width {d_m}: He is as fast as LeCun"

@@ -23,14 +23,12 @@ def trials(
 
 
 def _one(data: xr.Dataset) -> xr.Dataset:
-    return only_dataset(data).isel(d_m=0, scaling=0)
+    return only_dataset(data).isel(d_m=0, scaling=0, drop=True)
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
     """Quantiles of the pair products, and the fitted exponents."""
-    return tail_statistics(_one(data), [f"_{when}" for when in WHEN]).drop_vars(
-        ["dataset", "d_m", "scaling"]
-    )
+    return tail_statistics(_one(data), [f"_{when}" for when in WHEN])
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:

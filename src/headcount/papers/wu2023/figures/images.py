@@ -33,7 +33,7 @@ def image_scales(**paper: Any) -> dict[str, dict[str, Any]]:
     smoke = {"images": 160, "evaluated": 100, "pairs_of": 20, "epochs": 2, "batch_size": 32}
     quick = {"images": 6000, "evaluated": 2000, "pairs_of": 100, "epochs": 20, "batch_size": 32}
     full = {"images": 60000, "evaluated": 10000, "pairs_of": 100, "epochs": 50, "batch_size": 128}
-    small = [16, 256] if len(paper["widths"]) > 1 else [64]
+    small = [16, 64] if len(paper["widths"]) > 1 else [64]
     return {
         "smoke": {"seeds": 2, **smoke, "widths": small},
         "quick": {"seeds": 3, **quick, **paper},
@@ -68,7 +68,7 @@ def image_trials(
 
 def only_dataset(data: xr.Dataset) -> xr.Dataset:
     """Without the dimension that says which images were used."""
-    return data.isel(dataset=0)
+    return data.isel(dataset=0, drop=True)
 
 
 def say_which_data(data: xr.Dataset, ax: Any) -> None:

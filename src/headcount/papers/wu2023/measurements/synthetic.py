@@ -52,6 +52,22 @@ def run_settings(
     ).model_dump(mode="json")
 
 
+def scaled_settings(
+    *, d_m: int, init: str, scaling: str, settings: Mapping[str, Any], seed: int
+) -> dict[str, Any]:
+    """Raw tokens, mean pooling, squared error; gamma is left to the run: 1/lambda_max(c K_0)."""
+    config = run_settings(
+        "stable", d_m=d_m, init=init, scaling=scaling, gamma=1.0, settings=settings, seed=seed
+    )
+    config["data_options"]["tokens"] = "raw"
+    return {**config, "eta": None}
+
+
+def measure_scaled_descent(config: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Like `measure_descent`, with gamma = 1/lambda_max(c K_0) of the run's own kernel."""
+    return _descend(config, context, ())[0]
+
+
 def measure_descent(config: dict[str, Any], context: Context) -> dict[str, Any]:
     """Loss and relative movement per epoch, and gamma c lambda_max(K_0), stable below 2.
 
@@ -84,18 +100,20 @@ def _descend(
     import jax
 
     from ....kernels import ntk
-    from ....training import TrainConfig, build, train
+    from ....training import TrainConfig, build, gd, train
 
     chosen = TrainConfig.of(config)
     built = build(chosen)
     start = jax.tree.map(lambda leaf: leaf[0], built.initial)
-    largest = np.linalg.eigvalsh(ntk(built.model, start, built.x[0], blocks="total").total)[-1]
+    half, c = (0.5, 2 / chosen.n) if chosen.loss == "mean-squared" else (1 / chosen.n, 1.0)
+    largest = c * np.linalg.eigvalsh(ntk(built.model, start, built.x[0], blocks="total").total)[-1]
+    gamma = 1 / largest if config["eta"] is None else chosen.step_size
     run = train(
         built.model,
         built.initial,
         built.x,
         built.y,
-        rule=built.rule,
+        rule=gd(float(gamma)),
         steps=chosen.steps,
         loss=built.loss,
         seeds=chosen.seeds,
@@ -106,17 +124,16 @@ def _descend(
     )
     if run.diverged_at[0] >= 0:
         context.diverged(run.outcomes[0])
-    n, gamma = chosen.n, chosen.step_size
-    half, c = (0.5, 2 / n) if chosen.loss == "mean-squared" else (1 / n, 1.0)
-    alive = np.arange(chosen.steps + 1) <= (run.diverged_at[0] if run.diverged_at[0] >= 0 else n**9)
+    diverged = int(run.diverged_at[0])
+    alive = (diverged < 0) | (np.arange(chosen.steps + 1) <= diverged)
     gradient, size = run.records["gradient"][0], run.records["parameter_norm"][0]
     return {
         "epoch": np.arange(chosen.steps + 1),
         "loss": np.where(alive, half * run.records["loss"][0], np.nan),
         "movement": np.where(alive, gamma * gradient / size, np.nan),
-        "stability": gamma * c * largest,
-        "finite": float(run.diverged_at[0] < 0),
-        "diverged_at": run.diverged_at[0] if run.diverged_at[0] >= 0 else np.nan,
+        "stability": gamma * largest,
+        "finite": float(diverged < 0),
+        "diverged_at": diverged if diverged >= 0 else np.nan,
     }, run.records
 
 
@@ -160,4 +177,12 @@ drift = Measurement(
     function=measure_drift,
     outputs={**_CURVES, "kernel_from_start": ("epoch",), "kernel_from_previous": ("epoch",)},
     estimate=_cost(3e-8),
+)
+
+scaled_descent = Measurement(
+    name="wu2023-scaled-descent",
+    version=1,
+    function=measure_scaled_descent,
+    outputs=_CURVES,
+    estimate=_cost(8e-9),
 )

@@ -1,0 +1,138 @@
+"""Beyond the figures of wu2023: the norm of the Hessian against the width [Theorem 3]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ....lab import (
+    Figure,
+    Finding,
+    Trial,
+    draw_interval,
+    draw_power_law,
+    draw_reference_slope,
+    exponent,
+    log_log,
+    over_seeds,
+    power_law,
+    register,
+    tick_at,
+)
+from ..hessian import BLOCKS
+from ..measurements.widths import hessian_widths
+from .curves import SCALINGS, by_seed, numbers
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+INITS = ("lecun", "he", "ntk")
+HALF = (-0.65, -0.35)
+"""A slope whose whole interval lies here counts as -1/2."""
+AT_LEAST_HALF = (-math.inf, -0.35)
+"""Slopes that O(d_m^(-1/2)) allows."""
+AT_LEAST_ONE = (-math.inf, -0.85)
+"""Slopes that O(1/d_m) allows."""
+
+
+def width_trials(measurement: Any) -> Any:
+    """One trial per initialisation, scaling and seed, all widths in it."""
+
+    def trials(
+        settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+    ) -> list[Trial]:
+        sizes = {name: value for name, value in settings.items() if name != "seeds"}
+        return [
+            Trial(
+                measurement,
+                {**sizes, "init": init, "scaling": scaling, "seed": seed},
+                {"init": init, "scaling": scaling, "seed": seed},
+                "all",
+            )
+            for init in INITS
+            for scaling in SCALINGS
+            for seed in seeds
+        ]
+
+    return trials
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """Norms with intervals and fitted slopes, for all initialisations and scalings."""
+    import xarray as xr
+
+    named = data.assign_coords(block=list(BLOCKS))
+    shown = [named[name] for name in ("hessian_norm", "hessian_norm_nearby", "block_norm")]
+    return xr.merge([*map(over_seeds, shown), *(power_law(values, "d_m") for values in shown)])
+
+
+def verdicts(data: xr.Dataset) -> list[Finding]:
+    """The rate where the proof has it, elsewhere, near the start, and block by block."""
+    d_m, found = numbers(data, "d_m"), []
+    for init in INITS:
+        for scaling in SCALINGS:
+            one = by_seed(data["hessian_norm"].sel(init=init, scaling=scaling), "d_m")
+            tau0 = "1/d_m" if scaling == "ntk" else "d_m^(-1/2)"
+            claim = f"{init}, tau0 = {tau0}: ||H|| = O(d_m^(-1/2))"
+            found.append(exponent(claim, d_m, one, AT_LEAST_HALF))
+    proved = data.sel(init="ntk", scaling="ntk")
+    claim = "ntk, tau0 = 1/d_m: ||H|| falls like d_m^(-1/2), no faster"
+    found.append(exponent(claim, d_m, by_seed(proved["hessian_norm"], "d_m"), HALF))
+    claim = "ntk, tau0 = 1/d_m, at distance 1 from the start: ||H|| falls like d_m^(-1/2)"
+    found.append(exponent(claim, d_m, by_seed(proved["hessian_norm_nearby"], "d_m"), HALF))
+    for block in ("QV", "QO", "OV"):
+        values = by_seed(proved["block_norm"].sel(block=block), "d_m")
+        claim = f"ntk, tau0 = 1/d_m, block {block}: O(1/d_m), as printed"
+        found.append(exponent(claim, d_m, values, AT_LEAST_ONE))
+        claim = f"ntk, tau0 = 1/d_m, block {block}: like d_m^(-1/2), as corrected"
+        found.append(exponent(claim, d_m, values, HALF))
+    return found
+
+
+def draw_schemes(axes: Sequence[Any], data: xr.Dataset, name: str, words: str) -> None:
+    """One panel per scaling, one line with its power law per initialisation."""
+    for ax, (scaling, title) in zip(axes, SCALINGS.items(), strict=True):
+        for index, init in enumerate(INITS):
+            one = data.sel(init=init, scaling=scaling)
+            draw_interval(ax, one, f"mean_{name}", "d_m", label=init, index=index)
+            draw_power_law(ax, one, name, "d_m", index=index)
+        first = float(data[f"mean_{name}"].sel(init="ntk", scaling=scaling).values[0])
+        draw_reference_slope(ax, data["d_m"].values, first, -0.5, "slope -1/2")
+        ax.set_title(title)
+        log_log(ax, "width $d_m$", words)
+        tick_at(ax, data["d_m"].values)
+
+
+def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+    """The norm for both scalings; the blocks where the theorem is proved."""
+    draw_schemes(axes[:2], data, "hessian_norm", "$||H||$ at the initialisation")
+    proved = data.sel(init="ntk", scaling="ntk")
+    for index, block in enumerate(("QQ", "QK", "QV", "QO", "OV")):
+        one = proved.sel(block=block)
+        draw_interval(axes[2], one, "mean_block_norm", "d_m", label=block, index=index)
+        draw_power_law(axes[2], one, "block_norm", "d_m", index=index)
+    axes[2].set_title("blocks, NTK, $\\tau_0 = d_m^{-1}$")
+    log_log(axes[2], "width $d_m$", "norm of the block")
+    tick_at(axes[2], data["d_m"].values)
+
+
+figure = register(
+    Figure(
+        id="wu2023/hessian",
+        title="Norm of the Hessian against the width, all initialisations, both softmax scales",
+        reference="[wu2023, Theorem 3]",
+        scales={
+            "smoke": {"seeds": 3, "widths": [32, 128, 512], "T": 4},
+            "quick": {"seeds": 10, "widths": [128, 512, 2048, 8192], "T": 10},
+            "paper": {"seeds": 20, "widths": [512, 1024, 2048, 4096, 8192, 16384], "T": 10},
+        },
+        trials=width_trials(hessian_widths),
+        statistics=statistics,
+        verdicts=verdicts,
+        plot=plot,
+        layout=(1, 3),
+        notes="d = 1 as in the proof; one sample of Gaussian tokens with |X|_F = sqrt(d_s), so "
+        "C_x = 1; sum pooling; closed form and Lanczos in float64, away from the kinks of relu.",
+    )
+)

@@ -1,0 +1,1 @@
+"""Tools for whoever works on Headcount; not part of the package."""

@@ -1,0 +1,264 @@
+"""How many planted bugs the tests catch.
+
+    python -m tools.mutants [--sample N] [--seed NAME] [files ...]
+
+Each mutant is one small wrong change of one source file (`tools/mutations.py`), made in a copy of
+the tree; the test files that concern the source file must fail. Timeouts do not count, nor do the
+survivors that `docs/mutants.md` argues to be equivalent (`tools/equivalent.json`). Results are
+kept in docs/mutants.json by the mutant's name, from which docs/mutants.md is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.mutations import Mutant, mutants_of
+
+ROOT = Path(__file__).resolve().parent.parent
+STORE, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
+EQUIVALENT = ROOT / "tools" / "equivalent.json"
+GOAL = 0.85
+
+BALLS = ("test_balls", "test_ball_jaxpr", "test_ball_claims")
+TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("theory/_ball*", tuple(f"theory/{name}" for name in BALLS)),
+    ("theory/slow", ("theory/test_balls", "theory/test_ball_claims", "theory/test_conformance")),
+    ("theory/duals", ("theory/test_ball_claims", "theory/test_conformance")),
+    ("theory/_count", ("theory/test_count",)),
+    ("theory/_audit", ("theory/test_audit",)),
+    ("theory/_search", ("theory/test_search", "theory/test_power")),
+    ("theory/_s[ht]*", ("theory/test_search", "theory/test_power", "theory/test_engine")),
+    ("theory/_sizes", ("theory/test_search",)),
+    ("theory/_falsify", ("theory/test_search", "theory/test_engine", "theory/test_power")),
+    ("theory/_corpus", ("theory/test_search",)),
+    ("theory/_slow_sides", ("theory/test_recheck", "theory/test_search", "theory/test_engine")),
+    ("theory/_rounding", ("theory/test_engine", "theory/test_verdicts")),
+    ("theory/_verdict", ("theory/test_verdicts", "theory/test_engine", "theory/test_power")),
+    ("theory/_frequency", ("theory/test_verdicts", "theory/test_engine")),
+    ("theory/domain", ("theory/test_domain", "theory/test_forgeries")),
+    ("theory/*", ("theory/test_recheck", "theory/test_engine", "theory/test_forgeries")),
+    ("training/_path_*", ("training/test_paths", "training/test_path_{key}")),
+    ("training/_config", ("training/test_config", "training/test_run")),
+    ("training/_projections", ("training/test_projections",)),
+    ("training/_recorders", ("training/test_recorders",)),
+    ("training/_rules", ("training/test_rules",)),
+    ("training/_paths", ("training/test_paths",)),
+    ("training/*", ("training/test_train", "training/test_run", "training/test_config")),
+    ("kernels/_lambda_min", ("kernels/test_spectrum", "kernels/test_lambda_min")),
+    ("kernels/_margin", ("kernels/test_margin",)),
+)
+"""Which tests concern which file: the first pattern that fits, cheapest tests first."""
+
+
+def tests_of(path: str) -> list[str]:
+    """The test files for a source file such as theory/_falsify.py; those that exist."""
+    stem = path.removesuffix(".py")
+    for pattern, tests in TESTS:
+        if fnmatch.fnmatchcase(stem, pattern):
+            named = [test.format(key=stem.rsplit("_path_", 1)[-1]) for test in tests]
+            return [f"tests/{t}.py" for t in named if (ROOT / "tests" / f"{t}.py").exists()]
+    raise SystemExit(f"no tests are named for {path}")
+
+
+def sources() -> list[str]:
+    """The files that are mutated."""
+    package = ROOT / "src" / "headcount"
+    whole = [p for part in ("theory", "training") for p in (package / part).glob("*.py")]
+    kernels = [package / "kernels" / f"{name}.py" for name in ("_lambda_min", "_margin")]
+    found = sorted(str(p.relative_to(package)) for p in (*whole, *kernels))
+    return [path for path in found if not path.endswith("__init__.py")]
+
+
+def chosen(paths: Sequence[str], sample: int | None, seed: str) -> list[Mutant]:
+    """All mutants of the files, or a sample in which every mutant is as likely as another."""
+    package = ROOT / "src" / "headcount"
+    every = [m for path in paths for m in mutants_of(path, (package / path).read_text())]
+    if sample is None or sample >= len(every):
+        return every
+    picked = random.Random(seed).sample(range(len(every)), sample)
+    return [every[k] for k in sorted(picked)]
+
+
+class Bench:
+    """A copy of the tree in which mutants are tried, one after another."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        kept = ("src", "tests", "benchmarks", "tools", "docs", "examples")
+        for name in kept:
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        for name in ("pyproject.toml", "Makefile", "README.md", "CITATION.cff", "CHANGELOG.md"):
+            shutil.copy(ROOT / name, folder / name)
+        self.seconds: dict[tuple[str, ...], float] = {}
+
+    def passes(self, tests: Sequence[str], limit: float) -> bool | None:
+        """Whether the tests pass; None if they take longer than `limit` seconds."""
+        child = os.fork()
+        if child == 0:
+            self._run_tests(tests)
+        until = time.monotonic() + limit
+        while time.monotonic() < until:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status) == 0
+            time.sleep(0.1)
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return None
+
+    def _run_tests(self, tests: Sequence[str]) -> None:
+        """In the child: run pytest in the copy and leave with its exit code."""
+        os.setpgid(0, 0)
+        os.chdir(self.folder)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        sys.path[:0] = [str(self.folder / "src"), str(self.folder)]
+        os.environ["PYTHONPATH"] = f"{self.folder / 'src'}:{self.folder}"
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(self.folder / "compiled")
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        sys.dont_write_bytecode = True
+        for name in [n for n in sys.modules if n.split(".")[0] in ("tools", "headcount")]:
+            del sys.modules[name]
+        import pytest
+
+        os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+
+    def baseline(self, tests: Sequence[str]) -> float:
+        """How long the tests take without a bug; they must pass."""
+        key = tuple(tests)
+        if key not in self.seconds:
+            began = time.monotonic()
+            if self.passes(tests, limit=3600.0) is not True:
+                raise SystemExit(f"these tests fail without any bug: {' '.join(tests)}")
+            self.seconds[key] = time.monotonic() - began
+        return self.seconds[key]
+
+    def outcome(self, mutant: Mutant) -> str:
+        """killed, survived or timeout."""
+        tests = tests_of(mutant.path)
+        limit = 60.0 + 4 * self.baseline(tests)
+        file = self.folder / "src" / "headcount" / mutant.path
+        source = file.read_text()
+        file.write_text(mutant.applied(source))
+        try:
+            passed = self.passes(tests, limit)
+        finally:
+            file.write_text(source)
+        return {True: "survived", False: "killed", None: "timeout"}[passed]
+
+
+def measure(mutants: Sequence[Mutant]) -> Iterator[dict[str, Any]]:
+    """One row for each mutant."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
+        bench = Bench(Path(name))
+        for mutant in mutants:
+            outcome = bench.outcome(mutant)
+            yield {
+                "mutant": mutant.name,
+                "line": mutant.line,
+                "kind": mutant.kind,
+                "outcome": outcome,
+            }
+
+
+def equivalents() -> dict[str, str]:
+    """Survivors that no test can tell from the original, each with the reason."""
+    return json.loads(EQUIVALENT.read_text()) if EQUIVALENT.exists() else {}
+
+
+def score(rows: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """Killed, and killed or survived; without timeouts and equivalents."""
+    same = equivalents()
+    counted = [r for r in rows if r["outcome"] != "timeout" and r["mutant"] not in same]
+    return sum(row["outcome"] == "killed" for row in counted), len(counted)
+
+
+def page(rows: Sequence[dict[str, Any]]) -> str:
+    """docs/mutants.md."""
+    killed, counted = score(rows)
+    same = equivalents()
+    late = sum(row["outcome"] == "timeout" for row in rows)
+    lines = [
+        "# Planted bugs",
+        "",
+        "One small wrong change at a time is made in `theory`, `training`, "
+        "`kernels/_lambda_min.py` and `kernels/_margin.py`: comparisons, signs, operations, "
+        "constants, order of arguments. The tests that concern the file must fail.",
+        "",
+        f"**Killed {killed} of {counted} mutants ({100 * killed / max(counted, 1):.0f} %).** "
+        f"Not counted: {late} that ran out of time, and the equivalent ones below. "
+        "This is a random sample, unless `make mutants` was run in full.",
+        "",
+        "| file | killed | survived | equivalent | timeout |",
+        "|---|---|---|---|---|",
+    ]
+    for path in sorted({row["mutant"].split(":")[0] for row in rows}):
+        own = [row for row in rows if row["mutant"].startswith(f"{path}:")]
+        kinds = [
+            sum(r["outcome"] == "killed" for r in own),
+            sum(r["outcome"] == "survived" and r["mutant"] not in same for r in own),
+            sum(r["outcome"] == "survived" and r["mutant"] in same for r in own),
+            sum(r["outcome"] == "timeout" for r in own),
+        ]
+        lines.append(f"| `{path}` | {' | '.join(map(str, kinds))} |")
+    lines += ["", "## Survivors", ""]
+    alive = [r for r in rows if r["outcome"] == "survived" and r["mutant"] not in same]
+    lines += [f"- `{row['mutant']}` ({row['kind']})" for row in alive] or ["None."]
+    lines += ["", "## Judged equivalent", ""]
+    present = [r["mutant"] for r in rows if r["outcome"] == "survived" and r["mutant"] in same]
+    lines += [f"- `{name}`: {same[name]}" for name in present] or ["None."]
+    lines += ["", "Written by `make mutants` (`python -m tools.mutants`); do not edit it by hand."]
+    return "\n".join(lines) + "\n"
+
+
+def record(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Put a row in place of the mutant's last one; rows of code that is gone leave."""
+    stored = json.loads(STORE.read_text()) if STORE.exists() else []
+    table = {known["mutant"]: known for known in (*stored, row)}
+    names = {mutant.name for mutant in chosen(sources(), None, "")}
+    rows = [table[name] for name in sorted(table) if name in names]
+    STORE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(rows), encoding="utf-8")
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 1 when too many survive."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
+    parser.add_argument("files", nargs="*", help="such as theory/_verdict.py; all if none is given")
+    parser.add_argument("--sample", type=int, help="so many mutants, drawn at random")
+    parser.add_argument("--seed", default="mutants", help="the name of the draw")
+    parser.add_argument("--survivors", action="store_true", help="try the known survivors again")
+    given = parser.parse_args(arguments)
+    mutants = chosen(given.files or sources(), given.sample, given.seed)
+    if given.survivors:
+        stored = json.loads(STORE.read_text())
+        alive = {row["mutant"] for row in stored if row["outcome"] == "survived"}
+        every = chosen(given.files or sources(), None, "")
+        mutants = [m for m in every if m.name in alive - set(equivalents())]
+    rows: list[dict[str, Any]] = []
+    for row in measure(mutants):
+        print(f"{row['outcome']:9s} {row['mutant']}", file=sys.stderr, flush=True)
+        rows = record(row)
+    killed, counted = score(rows)
+    print(f"killed {killed} of {counted}")
+    return int(killed < GOAL * counted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
