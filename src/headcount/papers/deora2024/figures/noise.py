@@ -16,8 +16,8 @@ from ....lab import (
     register,
     threshold,
 )
-from ..measurements.starts import DELTA, noise
 from ..measurements.runs import run_config
+from ..measurements.starts import DELTA, noise
 from .curves import DM1_DEFAULTS, reference_line, share
 from .fig2 import GAMMA_ATTN
 

@@ -21,8 +21,8 @@ from ....lab import (
     separation,
     threshold,
 )
-from ..measurements.starts import FORMS, required
 from ..measurements.runs import run_config
+from ..measurements.starts import FORMS, required
 from .curves import DM1_DEFAULTS, points
 
 if TYPE_CHECKING:
