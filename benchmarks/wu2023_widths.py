@@ -1,7 +1,7 @@
 """The least width at which (2) and (3) of wu2023 hold on toy data, over initialisations and seeds.
 
-Tokens are random directions of length c; for every width the best c of a grid and the best C_* decide. Widths go up
-by factors of 4; the answer is the first at which both conditions hold.
+Tokens are random directions of length c; for every width the best c of a grid and the best C_*
+decide. Widths go up by factors of 4; the answer is the first at which both conditions hold.
 """
 
 from __future__ import annotations

