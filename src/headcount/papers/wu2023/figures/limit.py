@@ -78,11 +78,11 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Errors up to a factor for all schemes; the readings of Lemma 1 where it is stated."""
     draw_schemes(axes[:2], data, "shape_error", "kernel's distance, up to a factor")
     proved = data.sel(init="ntk", scaling="ntk")
-    labels = ("entrywise product", "", "matrix product, as printed", "share of W_Q and W_K")
+    labels = ("entrywise,", "", "as printed,", "share of $W_Q, W_K$,")
     for index, (name, label) in enumerate(zip(ERRORS, labels, strict=True)):
         if label:
-            draw_interval(axes[2], proved, f"mean_{name}", "d_m", label=label, index=index)
-            draw_power_law(axes[2], proved, name, "d_m", index=index)
+            draw_interval(axes[2], proved, f"mean_{name}", "d_m", label=f"_{label}", index=index)
+            draw_power_law(axes[2], proved, name, "d_m", index=index, label=label)
     axes[2].set_title("readings of Lemma 1, NTK, $\\tau_0 = d_m^{-1}$")
     log_log(axes[2], "width $d_m$", "relative distance")
     tick_at(axes[2], data["d_m"].values)
