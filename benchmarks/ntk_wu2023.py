@@ -53,7 +53,7 @@ def run() -> dict[str, Any]:
         "figures": figures,
         "ratios": {r["dtype"]: r["ratio"] for r in figures},
         "targets": [
-            target(f"Jacobians / structured, {r['dtype']}", r["ratio"], at_least=13, aim=20)
+            target(f"Jacobians / structured, {r['dtype']}", r["ratio"], at_least=20)
             for r in figures
         ]
         + [
