@@ -1,14 +1,15 @@
 """The least width at which (2) and (3) of wu2023 hold on toy data, over initialisations and seeds.
 
-Tokens are N(0, c^2/d); for every width the best c of a grid and the best C_* decide. Widths go up
-by factors of 4; the answer is the first at which both conditions hold.
+Tokens are random directions of length c; for every width the best c of a grid and the best C_*
+decide. Widths go up by factors of 4; the answer is the first at which both conditions hold.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,24 +43,35 @@ ONE_SEED = {
 """What an earlier search found with one seed of its own."""
 
 
-def _worst(shape: tuple[int, int, int], scheme: tuple[str, str], seed: int, width: int) -> float:
-    """The worse ratio of (2) and (3) at the best c and C_*."""
+def _worst(
+    shape: tuple[int, int, int],
+    scheme: tuple[str, str],
+    seed: int,
+    width: int,
+    scales: Sequence[float],
+) -> tuple[float, float]:
+    """The worse ratio of (2) and (3) at the best c and C_*, and that c."""
     (n, T, d), (init, scaling) = shape, scheme
-    x = normal(stream(seed, "wu2023", "widths", "x"), (n, T, d)) / np.sqrt(d)
+    x = normal(stream(seed, "wu2023", "widths", "x"), (n, T, d))
+    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
     y = normal(stream(seed, "wu2023", "widths", "y"), (n,))
     model = Encoder(d, width, softmax_scale(scaling, width), output_scale(init, width), "sum")
     params = initialisations[init](model, seed)
-    return min(best_room(measure_start(model, params, c * x, y)).worst for c in SCALES)
+    return min((best_room(measure_start(model, params, c * x, y)).worst, c) for c in scales)
 
 
 def _search(shape: tuple[int, int, int], scheme: tuple[str, str], seed: int) -> tuple[Any, float]:
-    """The first width that does, or None; and the last ratio seen."""
-    worst = np.inf
-    for width in WIDTHS:
-        if width >= shape[0]:
-            worst = _worst(shape, scheme, seed, width)
-            if worst <= 1:
-                return width, worst
+    """The first width that does, or None; and the last ratio seen.
+
+    The best c moves slowly with the width: after the first width only its neighbours are tried.
+    """
+    worst, scales = np.inf, SCALES
+    for width in (width for width in WIDTHS if width >= shape[0]):
+        worst, best = _worst(shape, scheme, seed, width, scales)
+        place = SCALES.index(best)
+        scales = SCALES[max(place - 2, 0) : place + 3]
+        if worst <= 1:
+            return width, worst
     return None, worst
 
 
@@ -69,6 +81,7 @@ def rows() -> Iterator[dict[str, Any]]:
         for shape, sizes in SHAPES.items():
             found = [_search(sizes, names, seed) for seed in SEEDS]
             widths = [width or 4 * WIDTHS[-1] for width, _ in found]
+            print(scheme, shape, found, file=sys.stderr, flush=True)
             yield {
                 "scheme": scheme,
                 "shape": shape,

@@ -76,6 +76,8 @@ def own_tokens(model, part):
     """The tokens that must not be shared, without what is fixed for all samples."""
     if model.name == "dm1":  # Relevant tokens carry no noise.
         return set(map(bytes, part.x[~model.relevant_mask(part)]))
+    if model.name == "digit-pair":  # Patches of two images may agree, whole images do not.
+        return set(map(bytes, part.x))
     varying = 1 if model.name == "ar" else model.d  # Positional channels are fixed.
     return set(map(bytes, part.x.reshape(-1, model.d)[:, :varying].copy()))
 

@@ -145,6 +145,7 @@ def test_setting_is_untouched_and_answers_are_double():
     [
         (np.ones((2, 3)), "not square"),
         (np.array([[1.0, 2.0], [0.0, 1.0]]), "not symmetric"),
+        (np.array([[1.0, 0.5], [0.5 + 1e-8, 1.0]]), "not symmetric"),
         (np.array([[np.nan]]), "NaN"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -116,6 +116,36 @@ def test_the_search_goes_on_from_its_worst_instances(differentiable: bool) -> No
         found = falsify(trap(differentiable), budget=SHORT[differentiable], seed=seed)
         assert 0.995 < found.worst_ratio <= 1, (seed, found.message)
         assert not found.violated
+
+
+TOP = np.linspace(-0.9, 0.9, 8)
+"""Where a hill in eight dimensions is highest: a few draws and their neighbours are not there."""
+
+
+@instance_class
+@dataclass(frozen=True)
+class Place:
+    """A point of the cube [-1, 1]^8."""
+
+    x: Float[Array, "8"]
+
+
+def test_the_ascent_ascends() -> None:
+    """Planted: with the sign of the step reversed the search stops at 0.3."""
+    hill = replace(
+        trap(True),
+        sides=lambda place, variant: Sides(jnp.exp(-jnp.sum((place.x - TOP) ** 2)), 1.0),
+        families=(
+            Family(
+                "cube",
+                lambda rng, count: Place(rng.uniform(-1, 1, (count, 8))),
+                lambda place: Place(jnp.clip(place.x, -1.0, 1.0)),
+            ),
+        ),
+    )
+    for seed in range(3):
+        found = falsify(hill, budget=Budget(random=8, restarts=4, steps=300), seed=seed)
+        assert 0.999 < found.worst_ratio <= 1, (seed, found.message)
 
 
 def test_what_is_found_on_a_landscape_is_proved() -> None:

@@ -164,3 +164,18 @@ def test_is_registered_and_chunks_by_cache_size() -> None:
     assert deora2024_chunk(MultiHeadAttention(10, 4, 256), 10) == 5
     assert deora2024_chunk(HeadGroups(10, 4, (10**17,)), 10) == 1310
     assert deora2024_chunk(MultiHeadAttention(10**4, 4, 256), 10**4) == 1
+
+
+@pytest.mark.parametrize("readout", ["full", "pooling", "last"])
+@pytest.mark.parametrize("name", list(RULES))
+def test_two_groups_are_sixty_four_heads(name, readout) -> None:
+    """Plain training of H = 64 heads against the two sign classes of the two-phase start."""
+    _, x, y = draw(MultiHeadAttention(T, D, 1), 5, seed=6)
+    model, params = two_phase_groups(T, D, 64, seed=1, x=x, y=y, readout=readout)
+    assert len(model.multiplicities) == 2
+    loss, rule = losses["logistic"], RULES[name]
+    got = model.expand(descend(deora2024_path(model, loss, 5), params, x, y, rule, 40))
+    every = model.expand(params)
+    want = descend(naive_path(model.plain, loss), every, x, y, rule, 40)
+    assert np.max(np.abs(want.U - every.U)) > 1e-3
+    agree(got, want, 1e-12)

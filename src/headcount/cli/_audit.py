@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from cyclopts import Parameter
 
 from ._config import parse_values, read_values
 from ._output import print_json
+from ._problem import NO_FLAGS, ProblemFlags
 from ._train import training_progress
 
 if TYPE_CHECKING:
@@ -27,14 +29,13 @@ def audit_command(
     config: Path | None = None,
     /,
     *,
-    width: int | None = None,
-    n: int | None = None,
-    steps: int | None = None,
+    problem: ProblemFlags = NO_FLAGS,
+    optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
-    activation: str | None = None,
+    batch_size: int | None = None,
+    steps: int | None = None,
     seeds: str | None = None,
-    data_option: Repeated = None,
     set: Repeated = None,
     delta: float = 0.05,
     all: Flag = False,
@@ -51,22 +52,18 @@ def audit_command(
     ----------
     config
         TOML file as for `headcount train`, or the netCDF file of a finished run.
-    width
-        Heads m.
-    n
-        Training samples.
-    steps
-        Steps tau.
+    optimiser
+        gd, projgd, projsgd, sgd, momentum or adam; default: the paper's own for this model.
     eta
         Step size; default: the paper's own.
     rho
         Projection radii rho_c,rho_u,rho_w; default: the paper's own.
-    activation
-        Of student and teacher.
+    batch_size
+        Samples per step of sgd and projsgd.
+    steps
+        How many steps.
     seeds
         Such as 0:5; the worst seed is shown.
-    data_option
-        An option of the data model, as name=value; may be repeated.
     set
         Any other field of the configuration, as name=value; may be repeated.
     delta
@@ -82,8 +79,8 @@ def audit_command(
     """
     from ..theory import audit
 
-    names = ("width", "n", "steps", "eta", "rho", "activation", "seeds", "data_option")
-    given = {name: value for name, value in locals().items() if name in names}
+    names = ("optimiser", "eta", "rho", "batch_size", "steps", "seeds")
+    given = {k: v for k, v in locals().items() if k in names} | asdict(problem)
     chosen, run = audited(config, given, set or [])
     with training_progress(chosen.steps, quiet=json) as progress:
         report = audit(chosen, delta=delta, run=run, progress=progress)

@@ -13,6 +13,7 @@ from ._checks import check_choice as check_choice
 from ._checks import check_count as check_count
 from ._checks import check_even as check_even
 from ._checks import check_finite as check_finite
+from ._checks import check_finite_leaves as check_finite_leaves
 from ._checks import check_fraction as check_fraction
 from ._checks import check_nonnegative as check_nonnegative
 from ._checks import check_positive as check_positive

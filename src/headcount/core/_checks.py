@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection
 from typing import Any
 
+import jax
 import numpy as np
 
 from ._errors import BadArgument
@@ -63,6 +64,12 @@ def check_choice(argument: str, value: Any, choices: Collection[Any]) -> Any:
         listed = ", ".join(str(c) for c in choices)
         raise BadArgument(argument, value, "is not a known choice", fix=f"choose from: {listed}")
     return value
+
+
+def check_finite_leaves(argument: str, tree: Any) -> None:
+    """No NaN or infinity in any array of a pytree."""
+    for leaf in jax.tree.leaves(tree):
+        check_finite(argument, leaf)
 
 
 def check_finite(argument: str, array: Any) -> None:

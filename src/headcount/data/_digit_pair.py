@@ -9,7 +9,7 @@ from typing import ClassVar
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, stream
+from ..core import BadArgument, check_choice, check_count, stream
 from ._base import Dataset, Measurement, as_dataset, data_models, token_norms
 from ._images import CHOICES, IMAGE_SETS, chosen_images, load_images, patches
 
@@ -75,6 +75,7 @@ class DigitPair:
         return self._pick("train", n, seed), self._pick("test", n_val, seed)
 
     def _pick(self, split: str, count: int, seed: int) -> Dataset:
+        check_count("n" if split == "train" else "n_val", count)
         whole = _tokens(self.images, split, self.first, self.second, self.size)
         if count > len(whole.y):
             problem = f"exceeds the {len(whole.y)} images of the {split} split"

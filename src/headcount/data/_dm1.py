@@ -65,7 +65,10 @@ class DM1:
         check_count("d", self.d)
         if self.d < self.M + 2:
             raise BadArgument(
-                "d", self.d, "is below M + 2 orthogonal patterns", fix=f"use d={self.M + 2} or more"
+                "d",
+                self.d,
+                "is below the M + 2 orthogonal patterns of Assumption 3",
+                fix=f"use d={self.M + 2} or more",
             )
         check_positive("S", self.S)
         self._check_zeta()
@@ -83,7 +86,7 @@ class DM1:
             raise BadArgument(
                 "zeta",
                 self.zeta,
-                f"zeta*T = {tokens:g} must be a whole number of tokens in 1..{self.T}",
+                f"zeta*T = {tokens:g} must be a whole number in 1..{self.T} (Assumption 3)",
                 fix=f"use zeta={near / self.T:g}",
             )
 

@@ -21,6 +21,8 @@ from ..core import (
     Loss,
     cast,
     check_count,
+    check_finite,
+    check_finite_leaves,
     check_samples,
     check_shape,
     float64,
@@ -118,6 +120,7 @@ def hessian_extremes(
     """
     check_count("iterations", iterations)
     check_count("dense_below", dense_below, least=3)
+    check_finite_leaves("params", params)
     if isinstance(function, _OfModel) and any(k > 1 for k in function.multiplicities or ()):
         model, params = function.model.split(params)
         function = replace(function, model=model)
@@ -218,6 +221,8 @@ def head_hessians(model: Any, params: Any, x: Float[Array, "T d"]) -> Float[Arra
             "model", type(model).__name__, "has no heads (U, W)", fix="use arda2026 or deora2024"
         )
     check_shape("x", x, (None, model.d))
+    check_finite("x", x)
+    check_finite_leaves("params", params)
     with float64():
         U, W, sample = cast((params.U, params.W, np.asarray(x)), "float64")
         every = jax.jit(jax.vmap(lambda u, w: head_hessian(one_head, (u, w), sample)))

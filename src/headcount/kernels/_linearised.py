@@ -20,6 +20,7 @@ from ..core import (
     Loss,
     cast,
     check_count,
+    check_finite_leaves,
     check_positive,
     check_samples,
     float64,
@@ -118,6 +119,7 @@ def train_linearised(
     with its transpose, which is never formed. Always in float64.
     """
     check_samples(x, y)
+    check_finite_leaves("initial", initial)
     check_labels(loss, y)
     check_schedule(eta, steps, every, radius)
     with float64():

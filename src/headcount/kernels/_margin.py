@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..core import (
     BadArgument,
     cast,
     check_finite,
+    check_finite_leaves,
     check_positive,
     check_samples,
     check_shape,
@@ -34,6 +35,7 @@ Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 SEPARABLE = "separable"
 NOT_SEPARABLE = "not separable"
 UNDECIDED = "undecided"
+_EPS = float(np.finfo(np.float64).eps)
 NTK_NORM = math.sqrt(2)
 
 
@@ -160,7 +162,7 @@ def _not_separable(weights: Float[Array, "n"], square: float, norm: float) -> Ma
 def _shortest_combination(signed: Float[Array, "n n"]) -> Float[Array, "n"]:
     """Weights of the shortest convex combination, from the signed Gram matrix (entries <= 1)."""
     values, vectors = np.linalg.eigh(signed)
-    kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
+    kept = values > len(values) * _EPS * values[-1]
     root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
     system = np.vstack([root, np.ones(len(values))])
     target = np.zeros(len(system))
@@ -214,7 +216,12 @@ def linear_margin(x: Float[Array, "n T d"], y: Num[Array, "n"], *, norm: float =
     n, T, d = check_samples(x, y)
     check_signs(y)
     flat = np.asarray(x, np.float64).reshape(n, T * d)
-    return kernel_margin(flat @ flat.T, y, norm=norm)
+    margin = kernel_margin(flat @ flat.T, y, norm=norm)
+    shortest = float(np.linalg.norm((margin.weights * np.asarray(y, np.float64)) @ flat))
+    # The Gram matrix holds half the digits of the samples: what is zero there may not be zero here.
+    if margin.status == NOT_SEPARABLE and shortest > n * _EPS * np.linalg.norm(flat, axis=1).max():
+        return replace(margin, status=UNDECIDED)
+    return margin
 
 
 def direction_margins(
@@ -232,6 +239,8 @@ def direction_margins(
     """
     check_samples(x, y)
     check_signs(y)
+    check_finite_leaves("params", params)
+    check_finite_leaves("direction", direction)
     with float64():
         theta = cast(direction, "float64")
         slopes = _slopes(model, cast(params, "float64"), theta, np.asarray(x, np.float64))

@@ -12,7 +12,14 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import BadArgument, check_choice, check_finite, check_shape, precision
+from ..core import (
+    BadArgument,
+    check_choice,
+    check_finite,
+    check_finite_leaves,
+    check_shape,
+    precision,
+)
 from ._features import Factors, contract, structured_features
 from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile
 
@@ -119,8 +126,7 @@ def check_inputs(argument: str, x: Any, model: Any, dtype: str) -> Float[np.ndar
 
 def check_params(model: Any, params: Any) -> None:
     """Every leaf finite and of the shape that the model states."""
-    for leaf in jax.tree.leaves(params):
-        check_finite("params", leaf)
+    check_finite_leaves("params", params)
     if not hasattr(model, "shapes"):
         return
     shapes = model.shapes()

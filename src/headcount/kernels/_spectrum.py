@@ -148,9 +148,12 @@ def as_operator(kernel: Kernel) -> Any:
             "kernel", f"array of shape {matrix.shape}", "is not square", fix="give an n x n matrix"
         )
     check_finite("kernel", matrix)
-    if np.max(np.abs(matrix - matrix.T)) > 1e-6 * np.max(np.abs(matrix)):
+    single = np.asarray(kernel).dtype == np.float32
+    gap, size = np.max(np.abs(matrix - matrix.T)), np.max(np.abs(matrix))
+    if gap > (1e-6 if single else 1e-12) * size:  # rounding of the kind of number that was given
+        problem = f"is not symmetric: entries differ by {gap:.2g}"
         raise BadArgument(
-            "kernel", f"array of shape {matrix.shape}", "is not symmetric", fix="give a Gram matrix"
+            "kernel", f"array of shape {matrix.shape}", problem, fix="give (K + K.T)/2"
         )
     return matrix
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Num
 from scipy import stats
 
 from ..core import Array, BadArgument, check_choice, check_fraction, integers, stream
@@ -64,7 +64,7 @@ class SlopeFit:
         return f"slope {s.value:.2f}{interval}"
 
 
-def mean(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Estimate:
+def mean(values: Num[Array, "seed"], confidence: float = CONFIDENCE) -> Estimate:
     """Mean with its Student t interval, mean +- t_{n-1} s / sqrt(n)."""
     check_fraction("confidence", confidence)
     sample = _finite(values)
@@ -77,7 +77,7 @@ def mean(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Estima
     return _student(centre, sample.std(ddof=1) / math.sqrt(n), n - 1, n, confidence)
 
 
-def median(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Estimate:
+def median(values: Num[Array, "seed"], confidence: float = CONFIDENCE) -> Estimate:
     """Median with the distribution-free interval between two order statistics.
 
     [x_(k), x_(n+1-k)] with the largest k for which P(Bin(n, 1/2) < k) <= (1 - confidence)/2; no
@@ -97,7 +97,7 @@ def median(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Esti
     return Estimate(centre, float(sample[k - 1]), float(sample[n - k]), n)
 
 
-def geometric_mean(values: Float[Array, "seed"], confidence: float = CONFIDENCE) -> Estimate:
+def geometric_mean(values: Num[Array, "seed"], confidence: float = CONFIDENCE) -> Estimate:
     """exp of the mean logarithm, with the exponentials of its t interval; for positive values.
 
     The average that belongs on a logarithmic axis: its interval never reaches zero, and one
@@ -110,7 +110,7 @@ def geometric_mean(values: Float[Array, "seed"], confidence: float = CONFIDENCE)
 
 
 def difference_from(
-    values: Float[Array, "seed"],
+    values: Num[Array, "seed"],
     reference: float,
     standard_error: float,
     seeds: int,
@@ -135,7 +135,7 @@ def difference_from(
 
 
 def paired_difference(
-    a: Float[Array, "seed"], b: Float[Array, "seed"], confidence: float = CONFIDENCE
+    a: Num[Array, "seed"], b: Num[Array, "seed"], confidence: float = CONFIDENCE
 ) -> Estimate:
     """Mean of a - b over seeds that have both, with its t interval."""
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
@@ -147,8 +147,8 @@ def paired_difference(
 
 
 def loglog_slope(
-    x: Float[Array, "point"],
-    y: Float[Array, "seed point"],
+    x: Num[Array, "point"],
+    y: Num[Array, "seed point"],
     confidence: float = CONFIDENCE,
     *,
     seed: int = 0,
@@ -188,7 +188,7 @@ def loglog_slope(
 
 
 def _bootstrap_slope(
-    rows: Float[Array, "seed point"], weights: Float[Array, "point"], confidence: float, seed: int
+    rows: Num[Array, "seed point"], weights: Num[Array, "point"], confidence: float, seed: int
 ) -> tuple[float, float]:
     n = len(rows)
     if n < 2:
@@ -204,7 +204,7 @@ def _bootstrap_slope(
 
 
 def trend(
-    x: Float[Array, "point"], y: Float[Array, "seed point"], confidence: float = CONFIDENCE
+    x: Num[Array, "point"], y: Num[Array, "seed point"], confidence: float = CONFIDENCE
 ) -> Estimate:
     """Kendall's tau-b of y against x, one per seed, averaged with its t interval.
 
@@ -228,7 +228,7 @@ def _student(
     return Estimate(centre, centre - half, centre + half, count)
 
 
-def _kendall(x: Float[Array, "point"], y: Float[Array, "point"]) -> float:
+def _kendall(x: Num[Array, "point"], y: Num[Array, "point"]) -> float:
     """tau-b; a constant has no trend."""
     constant = np.ptp(x) == 0 or np.ptp(y) == 0
     return 0.0 if constant else float(stats.kendalltau(x, y).statistic)
@@ -296,6 +296,6 @@ def power_law(
     return xr.Dataset(variables, coords=coords)
 
 
-def _finite(values: Any) -> Float[Array, "seed"]:
+def _finite(values: Any) -> Num[Array, "seed"]:
     sample = np.asarray(values, dtype=float).ravel()
     return sample[np.isfinite(sample)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Num
 
 from ..core import Array, BadArgument, check_choice, check_positive
 from ._statistics import (
@@ -80,8 +80,8 @@ def inside(
 
 def exponent(
     claim: str,
-    x: Float[Array, "point"],
-    y: Float[Array, "seed point"],
+    x: Num[Array, "point"],
+    y: Num[Array, "seed point"],
     expected: tuple[float, float],
     confidence: float = CONFIDENCE,
 ) -> Finding:
@@ -92,7 +92,7 @@ def exponent(
 
 def threshold(
     claim: str,
-    values: Float[Array, "seed"],
+    values: Num[Array, "seed"],
     *,
     above: float = -math.inf,
     below: float = math.inf,
@@ -104,8 +104,8 @@ def threshold(
 
 def separation(
     claim: str,
-    larger: Float[Array, "seed"],
-    smaller: Float[Array, "seed"],
+    larger: Num[Array, "seed"],
+    smaller: Num[Array, "seed"],
     *,
     factor: float = 1.0,
     confidence: float = CONFIDENCE,
@@ -125,8 +125,8 @@ def separation(
 
 def difference(
     claim: str,
-    a: Float[Array, "seed"],
-    b: Float[Array, "seed"],
+    a: Num[Array, "seed"],
+    b: Num[Array, "seed"],
     expected: tuple[float, float] = (0.0, math.inf),
     confidence: float = CONFIDENCE,
 ) -> Finding:
@@ -135,7 +135,7 @@ def difference(
 
 
 def ordering(
-    claim: str, quantities: Mapping[str, Float[Array, "seed"]], confidence: float = CONFIDENCE
+    claim: str, quantities: Mapping[str, Num[Array, "seed"]], confidence: float = CONFIDENCE
 ) -> Finding:
     """The named quantities increase in the order given, each step beyond doubt.
 
@@ -157,8 +157,8 @@ def ordering(
 
 def monotone(
     claim: str,
-    x: Float[Array, "point"],
-    y: Float[Array, "seed point"],
+    x: Num[Array, "point"],
+    y: Num[Array, "seed point"],
     direction: str,
     confidence: float = CONFIDENCE,
 ) -> Finding:

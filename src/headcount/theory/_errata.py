@@ -68,6 +68,8 @@ def _numbers(certificate: Certificate) -> str:
         )
     if claims[certificate.claim].kind == "identity":
         return "(the sides differ)"
+    if claimed["rhs"] == 0:
+        return f"(the left side is {round_down(claimed['lhs'], 5)}, the right side 0)"
     return f"(left/right = {round_down(claimed['ratio'], 5)})"
 
 

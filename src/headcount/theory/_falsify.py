@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core import BadArgument, check_choice, check_count, float64, stream
 from ._certificate import Certificate, certify, certify_frequency
-from ._claim import Claim, Instance, generator
+from ._claim import Claim, Instance, Kind, generator
 from ._corpus import known_instances
 from ._prove import Proof, prove
 from ._search import Budget, Candidate, scores_of, search_family, search_sizes
@@ -178,6 +178,9 @@ def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsifica
         proof = prove(claim, name, worst)
     if not proof.proved:
         return None, proof.refuted  # float64 said more than can be proved
+    if claim.kind is not Kind.IDENTITY and proof.twin.rhs > 0:
+        ratio = min(found.worst_ratio, proof.twin.lhs / proof.twin.rhs)  # without its rounding
+        found = replace(found, worst_ratio=ratio)
     small = shrink(claim, name, worst)
     again = prove(claim, name, small)
     small, proof = (small, again) if again.proved else (worst, proof)

@@ -1,11 +1,32 @@
 """The registry of claims; the modules that a paper's manifest lists register theirs here."""
 
-from ..core import PaperRegistry
+import re
+
+from ..core import BadArgument, PaperRegistry
 from ._claim import Claim
+
+_WORDS = "Assumption|Corollary|Corollaries|Definition|Fact|Lemma|Proposition|Remark|Theorem"
+_STATEMENT = re.compile(rf"({_WORDS})s?((?: and |, | )?\d+)+")
+_EQUATION = re.compile(r"\((\d+)\)(?:-\((\d+)\))?")
+
+
+def names_in(equations: str) -> set[str]:
+    """The ids that a place in a paper could go by: "Lemmas 2 and 17, Eq. (6)" gives three.
+
+    >>> sorted(names_in("Lemmas 2 and 17, Eqs. (6)-(8)"))
+    ['eq-6', 'eq-7', 'eq-8', 'lemma-17', 'lemma-2']
+    """
+    found = set()
+    for match in _STATEMENT.finditer(equations):
+        word = match[1].lower().replace("corollaries", "corollary")
+        found |= {f"{word}-{number}" for number in re.findall(r"\d+", match[0])}
+    for first, last in _EQUATION.findall(equations):
+        found |= {f"eq-{number}" for number in range(int(first), int(last or first) + 1)}
+    return found
 
 
 class ClaimRegistry(PaperRegistry[Claim]):
-    """Claims by id such as "paper/lemma-3"."""
+    """Claims by id such as "paper/lemma-3", or by any other name that the paper gives them."""
 
     def __init__(self) -> None:
         super().__init__("claim", lambda paper: paper.claims)
@@ -13,6 +34,18 @@ class ClaimRegistry(PaperRegistry[Claim]):
     def add(self, claim: Claim) -> Claim:
         """Register `claim` under its own id."""
         return self.register(claim.id, claim)
+
+    def __getitem__(self, name: str) -> Claim:
+        if name in self:
+            return super().__getitem__(name)
+        paper, _, own = str(name).partition("/")
+        meant = [claim for claim in self.of_paper(paper) if own in names_in(claim.equations)]
+        if len(meant) == 1:
+            return meant[0]
+        if meant:
+            parts = ", ".join(claim.id for claim in meant)
+            raise BadArgument("claim", name, "has several parts", fix=f"choose one of {parts}")
+        return super().__getitem__(name)
 
 
 claims = ClaimRegistry()

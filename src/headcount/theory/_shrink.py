@@ -6,6 +6,7 @@ judged by the claim's slow twin in float64: nothing is compiled for a shape trie
 out is proved again by whoever uses it.
 """
 
+import decimal
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -114,10 +115,6 @@ def _simpler(kind: type, fields: Fields) -> Iterator[Move]:
                 yield partial(_entry, name, index, value)
 
 
-def _whole(values: Array) -> Array:
-    return np.round(values)
-
-
 def fewer_bits(bits: int) -> Callable[[Array], Array]:
     """Rounding towards zero to so many bits."""
 
@@ -128,9 +125,29 @@ def fewer_bits(bits: int) -> Callable[[Array], Array]:
     return rounded
 
 
-_SHORTER = tuple(fewer_bits(bits) for bits in (1, 2, 3, 5, 8, 12, 20, 40))
-"""Fewer and fewer bits, cut towards zero so that unit balls are not left."""
-_CHANGES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, _whole, *_SHORTER)
+def fewer_digits(digits: int) -> Callable[[Array], Array]:
+    """Rounding towards zero to so many decimal digits."""
+
+    def rounded(values: Array) -> Array:
+        flat = [_cut(float(value), digits) for value in np.ravel(values)]
+        return np.array(flat, dtype=np.float64).reshape(np.shape(values))
+
+    return rounded
+
+
+def _cut(value: float, digits: int) -> float:
+    if value == 0 or not math.isfinite(value):
+        return value
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_DOWN)
+    return float(context.create_decimal(repr(value)))
+
+
+_SHORTER = (
+    *(fewer_digits(digits) for digits in (1, 2, 3, 4)),
+    *(fewer_bits(bits) for bits in (1, 2, 3, 5, 8, 12, 20, 40)),
+)
+"""Fewer and fewer digits, cut towards zero so that unit balls are not left."""
+_CHANGES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, np.sign, np.round, *_SHORTER)
 
 
 def _rounder(value: float) -> Iterator[float]:
@@ -138,29 +155,33 @@ def _rounder(value: float) -> Iterator[float]:
         return
     yield 0.0
     sign = math.copysign(1.0, value)
-    power = sign * 2.0 ** math.floor(math.log2(abs(value)))
-    for simple in (sign, float(round(value)), sign * 0.5, power):
-        if simple != value:
-            yield simple
-    for shorter in _SHORTER[2:]:
+    yield from (sign, float(round(value)), sign * 0.5)
+    for shorter in _SHORTER:
         yield float(shorter(np.asarray(value)))
 
 
+def _digits(value: float) -> int:
+    """How much there is to read: nothing for 0, little for 1, then the significant digits."""
+    if value == 0 or abs(value) == 1:
+        return int(value != 0)
+    mantissa = repr(abs(value)).split("e")[0].replace(".", "")
+    return 1 + len(mantissa.strip("0"))
+
+
+def _to_read(values: Array) -> int:
+    return sum(_digits(float(value)) for value in np.ravel(values))
+
+
 def _replaced(name: str, change: Callable[[Array], Array], fields: Fields) -> Fields | None:
-    values = change(fields[name])
-    if np.array_equal(values, fields[name]):
+    values = change(fields[name]) + 0.0  # no negative zeros
+    if _to_read(values) >= _to_read(fields[name]):
         return None
     return {**fields, name: values}
 
 
 def _entry(name: str, index: tuple[int, ...], value: float, fields: Fields) -> Fields | None:
-    if fields[name][index] == value or _longer(value, float(fields[name][index])):
+    if _digits(value) >= _digits(float(fields[name][index])):
         return None
     values = np.array(fields[name])
     values[index] = value
     return {**fields, name: values}
-
-
-def _longer(new: float, old: float) -> bool:
-    """Whether `new` is no simpler than `old`: simplicity is the length of the decimal string."""
-    return len(f"{new:.17g}") >= len(f"{old:.17g}") and not (new in (0.0, 1.0, -1.0) and old != new)

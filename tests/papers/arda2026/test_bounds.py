@@ -22,7 +22,7 @@ BOUNDED = [
     for variant in claim.variants
     if not (claim.id == "arda2026/eq-48" and variant == "measured")
 ]
-"""All variants; (48) before its constants is about a run, and the bound is that of its constants."""
+"""All variants but (48) before its constants, which is about a run."""
 
 
 def instance_of(claim):

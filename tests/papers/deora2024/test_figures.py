@@ -16,8 +16,9 @@ from headcount.data import DM1, DM2, Dataset
 from headcount.kernels import direction_margins
 from headcount.models import MultiHeadAttention, MultiHeadParams, two_phase_groups, zero
 from headcount.papers.deora2024.figures import curves, noise
-from headcount.papers.deora2024.measurements import gap, good_start, one_head, runs
+from headcount.papers.deora2024.measurements import gap, one_head, runs, starts
 from headcount.papers.deora2024.measurements import stability as stable
+from headcount.papers.deora2024.start import GoodStart, good_start
 
 IDS = [f"deora2024/{name}" for name in (
     "fig2", "fig3", "fig4", "fig5", "one-head", "random-start", "samples", "stability",
@@ -245,7 +246,7 @@ def started() -> tuple[Any, MultiHeadParams, Dataset]:
 def test_the_direction_has_the_exact_margin_of_the_text() -> None:
     """y <u_*, sum x_t>/(S sqrt(2T)) + y <(sum x_t) (Cov(X) ubar)^T, W_*>/|W_*| [P3]."""
     model, start, (x, y) = started()
-    direction = good_start.tangent_direction(model, start, BOUNDED)
+    direction = starts.tangent_direction(model, start, BOUNDED)
     got = direction_margins(model, start, direction, x, y)
     row = start.U[0, 0] * np.sign(start.U[0, 0] @ BOUNDED.u_star)
     u, W, T = BOUNDED.u_star, BOUNDED.W_star, BOUNDED.T
@@ -258,14 +259,14 @@ def test_the_direction_has_the_exact_margin_of_the_text() -> None:
 
 def test_definition_1_and_the_bounds_of_the_mixture() -> None:
     model, start, (x, y) = started()
-    own = good_start.good_start(model, start, x, y)
+    own = good_start(model, start, x, y)
     size = max(np.linalg.norm(U) for U in start.U)
     np.testing.assert_allclose(own.B_2, max(1, size), rtol=1e-12)
     f = [model.plain(model.expand(start), jnp.asarray(X)) for X in x]
     np.testing.assert_allclose(own.B_Phi, max(1, np.max(np.abs(f))), rtol=1e-12)
-    direction = good_start.tangent_direction(model, start, BOUNDED)
+    direction = starts.tangent_direction(model, start, BOUNDED)
     given = np.min(direction_margins(model, start, direction, x, y))
-    found = good_start.mixture_bounds(BOUNDED, start, x, y)
+    found = starts.mixture_bounds(BOUNDED, start, x, y)
     # The best direction is no worse than theta_*, which is no worse than gamma_* promises.
     assert own.gamma >= given >= found["gamma_star"]
     row = start.U[0, 0] * np.sign(start.U[0, 0] @ BOUNDED.u_star)
@@ -273,7 +274,7 @@ def test_definition_1_and_the_bounds_of_the_mixture() -> None:
     np.testing.assert_allclose(found["P"], P, rtol=1e-12)
     np.testing.assert_allclose(found["size_bound"], math.sqrt(5) * (1.5 + P), rtol=1e-12)
     R = np.max(np.linalg.norm(x, axis=2))
-    bound = 5 * R * (1.5 + P) * math.sqrt(2 * math.log(2 / good_start.DELTA))
+    bound = 5 * R * (1.5 + P) * math.sqrt(2 * math.log(2 / starts.DELTA))
     np.testing.assert_allclose(found["output_bound"], bound, rtol=1e-12)
     assert found["Z_mu"] <= 0.2
     assert found["Z_nu"] <= 0.3
@@ -281,13 +282,13 @@ def test_definition_1_and_the_bounds_of_the_mixture() -> None:
 
 @pytest.mark.parametrize(("form", "root"), [("printed", 1.0), ("corrected", math.sqrt(2))])
 def test_required_heads_by_hand(form: str, root: float) -> None:
-    own = good_start.GoodStart(B_2=1.5, B_Phi=2.0, gamma=0.3, R=1.2)
+    own = GoodStart(B_2=1.5, B_Phi=2.0, gamma=0.3, status="separable", R=1.2, loss=0.7)
     G = (2 * 2.0 + math.log(100)) / 0.3
     T, d, g0 = 5, 4, root * G
     first = 256 * d * math.sqrt(T * d) * 1.2**3 * 1.5
     first *= (3 * math.sqrt(d) * 1.2**2 * (4 * g0 + 1.5) + 1) * g0**2
     second = 5 * d * math.sqrt(T * d) * 1.2**3 * (1.5 / 2) * (3 * math.sqrt(d) * 1.2**2 + 1) * G**3
-    got = good_start.required_heads(own, 100, T, d, form)
+    got = starts.required_heads(own, 100, T, d, form)
     np.testing.assert_allclose(got, max(first, second) ** 2, rtol=1e-12)
 
 

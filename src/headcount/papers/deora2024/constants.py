@@ -1,7 +1,7 @@
 """The constants of deora2024, each written once.
 
 Every function takes numbers or JAX arrays. `tier` says which Hessian bound is meant: "v2", the
-later text, with an extra factor d; "v1", the first; "sharp", free of d, proved in docs/deora2024.md.
+later text, with an extra factor d; "v1", the first; "sharp", free of d (see docs/deora2024.md).
 Any other name means "v2". The read-outs "full", "pooling" and "last" have their own power of T.
 """
 

@@ -18,7 +18,8 @@ add_errata(
         "E2",
         "Proposition 7, Corollaries 2 and 5, Eq. (100)",
         "g_0(eps) = (2 B_Phi + log(1/eps))/gamma.",
-        "theta_* has norm sqrt(2), so the witness is sqrt(2) times as far away; no other point does "
+        "theta_* has norm sqrt(2), so the witness is sqrt(2) times as far away; no other "
+        "point does "
         "better where the model is linear. The condition on H stays sufficient.",
         "g_0 = sqrt(2) G: 5/2 for 5/4 in the training bound, 34 for 17 in the gap.",
     ),
@@ -65,7 +66,8 @@ add_errata(
         "E8",
         "Eqs. (21), (89) and the display after (88)",
         "(1 + eta beta_3/sqrt(H)) max L^{-i}.",
-        "The bracket closes too early: the factor is 1 + (eta beta_3/sqrt(H)) max L^{-i}. As printed "
+        "The bracket closes too early: the factor is 1 + (eta beta_3/sqrt(H)) max "
+        "L^{-i}. As printed "
         "it vanishes with the loss, while the two runs only drift apart.",
         "1 + (eta beta_3/sqrt(H)) max L^{-i}.",
     ),
@@ -90,7 +92,8 @@ add_errata(
         "E11",
         "Theorem 1, Corollary 2: the step size",
         "rho of order d^{9/2} T^{3/2} R^{13} N^2 D^2.",
-        "The part T R^2/4 of rho is left out; it has one more sqrt(T) and dominates for many heads. "
+        "The part T R^2/4 of rho is left out; it has one more sqrt(T) and dominates for "
+        "many heads. "
         "Corollary 2 shows g_0^4 and no B_2. v1 prints the inequality the other way round.",
         "rho of Theorem 3 and Corollary 5.",
     ),
@@ -133,7 +136,8 @@ add_errata(
         "E17",
         "Sec. 5.2",
         "phi'(0) = I - 1 1^T/T.",
-        "A factor 1/T is missing; the appendix has it. |phi'(0)|_F is then at most 1/sqrt(T), and p "
+        "A factor 1/T is missing; the appendix has it. |phi'(0)|_F is then at most "
+        "1/sqrt(T), and p "
         "costs at most P T R^3 instead of P T^{5/2} (S + Z)^3.",
         "I/T - 1 1^T/T^2; P T R^3 in the variant `sharp`.",
     ),
@@ -234,7 +238,8 @@ add_errata(
         "E31",
         "Eqs. (16), (67), proof of Lemma 7",
         "beta_3(theta_1), beta_3(theta_2); theta; L(theta).",
-        "The points are theta and theta_k, theta_{k+1}, and the loss is the largest on the segment.",
+        "The points are theta and theta_k, theta_{k+1}, and the loss is the largest on "
+        "the segment.",
         "As meant.",
     ),
     (

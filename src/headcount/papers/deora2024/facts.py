@@ -64,9 +64,7 @@ def _fraction(i: SignsInstance) -> SignsInstance:
 
 
 SIGNS = tuple(
-    Family(
-        f"signs H={H}", functools.partial(_draw_signs, H=H), _fraction, differentiable=False
-    )
+    Family(f"signs H={H}", functools.partial(_draw_signs, H=H), _fraction, differentiable=False)
     for H in (3, 1, 16)
 )
 
@@ -74,9 +72,11 @@ claim(
     "fact-2",
     "Deviation of a mean of bounded variables",
     "Fact 2 (Hoeffding)",
-    "For |X_h| <= B, iid of mean zero, P(|mean| > B sqrt(2 log(2/delta)/H)) <= delta; for fair signs "
+    "For |X_h| <= B, iid of mean zero, P(|mean| > B sqrt(2 log(2/delta)/H)) <= "
+    "delta; for fair signs "
     "the probability is computed exactly.",
-    r"\mathbb P\Bigl(\bigl|\tfrac1H\textstyle\sum_hX_h\bigr|>B\sqrt{2\log(2/\delta)/H}\Bigr)\le\delta",
+    r"\mathbb P\Bigl(\bigl|\tfrac1H\textstyle\sum_hX_h\bigr|>B\sqrt{2\log(2/"
+    r"\delta)/H}\Bigr)\le\delta",
     sides=_deviation,
     naive=_deviation_naive,
     families=SIGNS,

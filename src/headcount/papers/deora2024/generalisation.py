@@ -59,7 +59,10 @@ def set_weights(n: int, m: int) -> tuple[Any, Any]:
     eye = np.eye(n)
     whole = np.array([sum(eye[j] for j in chosen) / m for chosen in training_sets(n, m)])
     left = np.array(
-        [[w - eye[j] / m for j in chosen] for w, chosen in zip(whole, training_sets(n, m), strict=True)]
+        [
+            [w - eye[j] / m for j in chosen]
+            for w, chosen in zip(whole, training_sets(n, m), strict=True)
+        ]
     )
     return whole, left
 
@@ -102,7 +105,9 @@ def naive_gap_sides(num: Arithmetic, data: Data, bound: Any) -> tuple[Any, Any]:
     test, train = [], []
     for weights in whole:
         parts = naive.samples(num, data, _naive_descend(num, data, weights))
-        own = num.total([num.number(float(w)) * p.loss for w, p in zip(weights, parts, strict=True)])
+        own = num.total(
+            [num.number(float(w)) * p.loss for w, p in zip(weights, parts, strict=True)]
+        )
         test.append(naive.mean_loss(num, parts))
         train.append(own)
     return num.total(test) / len(test), num.total(train) / len(train) + bound
@@ -111,17 +116,17 @@ def naive_gap_sides(num: Arithmetic, data: Data, bound: Any) -> tuple[Any, Any]:
 def _project(i: PopulationInstance, tier: str, factor: int = 128) -> Any:
     """Theorem 4's hypotheses for every training set: eta by the largest sample loss."""
     inside: Any = project_run(i, tier, factor)
-    return replace(inside, eta=jnp.minimum(inside.eta, (1 - 1e-9) * _surely(inside, tier)))
+    return replace(inside, eta=jnp.minimum(inside.eta, (1 - 1e-9) * sure_step(inside, tier)))
 
 
-def _surely(i: Any, variant: str) -> Any:
+def sure_step(i: Any, variant: str) -> Any:
     """The largest eta that Theorem 3 allows on every training set."""
     rho = constants.rho(constants.reach(i.D, i.N), i.R, i.H, i.T, i.d, variant, i.readout)
     worst, first = (jnp.max(model.losses(i, rows)) for rows in (i.target, i.rows))
     return constants.largest_step(rho, i.D, i.K, worst, first)
 
 
-def _surely_naively(num: Arithmetic, data: Data, variant: str) -> Any:
+def sure_step_naively(num: Arithmetic, data: Data, variant: str) -> Any:
     D, R, H = naive_runs.distance(num, data), naive.token_bound(num, data), naive.total(num, data)
     rest = (*naive.shape(data), variant, data["readout"])
     rho = naive_constants.rho(num, 3 * D + naive_runs.width(num, data), R, H, *rest)
@@ -137,8 +142,8 @@ SURE_STEP = Hypothesis(
     "eta as in Theorem 3, for every training set",
     lambda i: jnp.asarray(i.eta),
     lambda num, data: data["eta"],
-    threshold=_surely,
-    naive_threshold=_surely_naively,
+    threshold=sure_step,
+    naive_threshold=sure_step_naively,
 )
 
 
@@ -240,15 +245,17 @@ def _labelled(i: PopulationInstance, tier: str) -> Any:
     inside: Any = _project(i, tier)
     labels = jnp.where(model.outputs(inside, inside.target) >= 0, 1.0, -1.0)
     relabelled = replace(inside, y=labels)
-    step = jnp.minimum(_surely(relabelled, tier), relabelled.D**2)
+    step = jnp.minimum(sure_step(relabelled, tier), relabelled.D**2)
     return replace(relabelled, eta=jnp.minimum(inside.eta, (1 - 1e-9) * step))
 
 
 SURELY_REALIZED = Hypothesis(
     "Assumption 2 surely: K max_i l_i(theta) <= 1",
     lambda i: i.K * jnp.max(model.losses(i, i.target)),
-    lambda num, data: int(data["K"])
-    * num.largest([p.loss for p in naive.samples(num, data, naive_runs.target(num, data))]),
+    lambda num, data: (
+        int(data["K"])
+        * num.largest([p.loss for p in naive.samples(num, data, naive_runs.target(num, data))])
+    ),
 )
 
 
@@ -293,11 +300,10 @@ def _from_start_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
 
 
 def _start_families() -> tuple[Any, ...]:
-    shape = {"n": 2, "d": 1, "T": 2, "G": 2, "readout": "full"}
     return tuple(
         replace(
             start_family(f"population, {tier}", tier, training_root, training_step),
-            draw=functools.partial(_draw_start, **shape),
+            draw=functools.partial(_draw_start, n=2, d=1, T=2, G=2, readout="full"),
         )
         for tier in ("v2", "sharp")
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -26,13 +26,13 @@ from .setting import Setting
 class StartInstance(ModelInstance):
     """A start (U, W), a direction theta_* = (vU, vW)/sqrt(H), eps, and K steps of size eta."""
 
-    vU: Float[Array, "G r d"] = 0.0  # type: ignore[assignment]
-    vW: Float[Array, "G d d"] = 0.0  # type: ignore[assignment]
-    eps: Float[Array, ""] = 0.5  # type: ignore[assignment]
-    eta: Float[Array, ""] = 0.1  # type: ignore[assignment]
+    vU: Float[Array, "G r d"] = 0.0
+    vW: Float[Array, "G d d"] = 0.0
+    eps: Float[Array, ""] = 0.5
+    eta: Float[Array, ""] = 0.1
     K: int = 1
 
-    positive = ("k", "eps", "eta")
+    positive: ClassVar[tuple[str, ...]] = ("k", "eps", "eta")
 
     @property
     def direction(self) -> Float[Array, "G p"]:
@@ -160,7 +160,10 @@ TRAINED = (
 )
 
 SEPARABLE = Hypothesis(
-    "P3: a margin above 0, as -gamma", lambda i: -i.gamma, lambda num, data: -NaiveStart(num, data).gamma, -1e-6
+    "P3: a margin above 0, as -gamma",
+    lambda i: -i.gamma,
+    lambda num, data: -NaiveStart(num, data).gamma,
+    -1e-6,
 )
 DIRECTION = Hypothesis(
     "|theta_*|^2 = 2",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ class ModelInstance(Domain):
     W: Float[Array, "G d d"]
     readout: str = "full"
 
-    positive = ("k",)
+    positive: ClassVar[tuple[str, ...]] = ("k",)
 
     @property
     def T(self) -> int:

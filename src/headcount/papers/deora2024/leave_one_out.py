@@ -23,7 +23,6 @@ from .segments import NaiveSegment, Segment
 from .theorem_3 import SHORT_STEP, WIDER
 
 
-
 @instance_class
 @dataclass(frozen=True)
 class LeftOutInstance(RunInstance):
@@ -102,7 +101,9 @@ def pairs_of(i: RunInstance) -> Pairs:
         return distance, *jax.vmap(between)(whole[:-1], other[:-1])
 
     found = jax.vmap(compare)(jnp.arange(n), shares(n))
-    return Pairs(*found, jax.vmap(lambda rows: model.loss(i, rows))(whole[:-1]))
+    path = jax.vmap(lambda rows: model.loss(i, rows))(whole[:-1])
+    distance, own, here, there, highest, widths = found
+    return Pairs(distance, own, here, there, highest, widths, path)
 
 
 def naive_pairs(num: Arithmetic, data: Data) -> list[dict[str, list[Any]]]:
@@ -263,9 +264,11 @@ on_pairs(
     "eq-21",
     "The same with constants that do not move",
     "Eqs. (21), (89)",
-    "Under Theorem 3's conditions and (84) the expansion is 1 + (eta beta_3(B)/sqrt(H)) max L^{-i}.",
+    "Under Theorem 3's conditions and (84) the expansion is 1 + (eta "
+    "beta_3(B)/sqrt(H)) max L^{-i}.",
     r"\|\theta_{k+1}-\theta_{k+1}^{-i}\|\le\Bigl(1+\frac{\eta\tilde\beta_3}{\sqrt H}"
-    r"\max\widehat L^{-i}\Bigr)\|\theta_k-\theta_k^{-i}\|+\frac{\eta\tilde\beta_1}n\ell_i(\theta_k)",
+    r"\max\widehat L^{-i}\Bigr)\|\theta_k-\theta_k^{-i}\|+\frac{\eta\tilde\beta_1}n"
+    r"\ell_i(\theta_k)",
     sides=_eq_21,
     naive=_eq_21_naive,
     targets=_confident,
@@ -299,7 +302,8 @@ on_pairs(
     "eq-22",
     "The same with the losses at the two points",
     "Eq. (22)",
-    "By Proposition 4 the expansion is 1 + alpha_{k,i}, alpha_{k,i} = (4 eta beta_3(B)/(3 sqrt(H))) "
+    "By Proposition 4 the expansion is 1 + alpha_{k,i}, alpha_{k,i} = (4 eta "
+    "beta_3(B)/(3 sqrt(H))) "
     "(L^{-i}(theta_k) + L^{-i}(theta_k^{-i})).",
     r"\|\theta_{k+1}-\theta_{k+1}^{-i}\|\le(1+\alpha_{k,i})\|\theta_k-\theta_k^{-i}\|"
     r"+\frac{\eta\tilde\beta_1}n\ell_i(\theta_k)",

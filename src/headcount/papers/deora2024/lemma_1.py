@@ -24,7 +24,7 @@ def _attention(i: HeadInstance) -> Any:
 
 
 def _by_autodiff(i: HeadInstance) -> list[Any]:
-    phi = MultiHeadAttention(*i.X.shape, 1).head
+    phi = MultiHeadAttention(i.X.shape[0], i.X.shape[1], 1).head
     grad_U, grad_W = model.head_gradient(i)
     mixed = jax.grad(lambda W: i.a @ jax.grad(phi)(i.U, W, i.X) @ i.b)(i.W)
     second = jax.grad(lambda W: i.c @ jax.grad(phi, argnums=1)(i.U, W, i.X) @ i.b)(i.W)
@@ -37,7 +37,7 @@ def _by_formula(i: HeadInstance) -> list[Any]:
     grad_W = jnp.einsum("ti,st,tsr,rj->ij", X, Xu, D, X)
     mixed = jnp.einsum("t,ti,s,tsr,rj->ij", i.a, X, Xb, D, X)
     # v_t = (Xb).(Xu_t) - (Xu_t)(b^T X^T P_t) - (Xb)(u_t^T X^T P_t)
-    v = Xb[:, None] * Xu - Xu * (P @ Xb) - Xb[:, None] * jnp.sum(P.T * Xu, axis=0)
+    v = Xb[:, None] * (Xu - jnp.sum(P.T * Xu, axis=0)[None]) - Xu * (P @ Xb)[None]
     second = jnp.einsum("t,ti,st,tsr,rj->ij", X @ i.c, X, v, D, X)
     return [P @ X, grad_W, mixed, second]
 

@@ -121,7 +121,7 @@ def loss_hessian_ends(i: ModelInstance, rows: Rows) -> tuple[Any, Any]:
     n, root = len(i.y), jnp.sqrt(i.H)
     z = i.y * outputs(i, rows)
     blocks = jnp.einsum("n,ngpq->gpq", i.y * slope(z), head_hessians(i, rows)) / (n * root)
-    g = head_gradients(i, rows) * jnp.sqrt(i.k)[:, None] / root
+    g = head_gradients(i, rows) * jnp.sqrt(i.k)[None, :, None] / root
     flat = g.reshape(n, G * p)
     whole = jnp.einsum("n,na,nb->ab", curvature(z) / n, flat, flat)
     whole = whole + jax.scipy.linalg.block_diag(*blocks)
@@ -133,7 +133,7 @@ def loss_hessian_ends(i: ModelInstance, rows: Rows) -> tuple[Any, Any]:
 
 def head_gradient(i: HeadInstance) -> tuple[Array, Array]:
     """(grad_U, grad_W) Phi by autodiff."""
-    model = MultiHeadAttention(*i.X.shape, 1)
+    model = MultiHeadAttention(i.X.shape[0], i.X.shape[1], 1)
     return jax.grad(model.head, argnums=(0, 1))(i.U, i.W, i.X)
 
 

@@ -167,5 +167,3 @@ def measured_rows(groups: Groups, records: dict[str, Any]) -> Any:
     """The iterates (K+1, G, p) of the representatives."""
     U, W = (np.asarray(records[name], np.float64)[:, groups.index] for name in ("U", "W"))
     return np.concatenate([U.reshape(*U.shape[:2], -1), W.reshape(*W.shape[:2], -1)], axis=-1)
-
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -30,12 +30,12 @@ MOST_ROOT = 1e9
 class RunInstance(ModelInstance):
     """Gradient descent from theta_0 = (U, W) for `K` steps of size `eta`, and a target theta."""
 
-    dU: Float[Array, "G r d"] = 0.0  # type: ignore[assignment]
-    dW: Float[Array, "G d d"] = 0.0  # type: ignore[assignment]
-    eta: Float[Array, ""] = 0.1  # type: ignore[assignment]
+    dU: Float[Array, "G r d"] = 0.0
+    dW: Float[Array, "G d d"] = 0.0
+    eta: Float[Array, ""] = 0.1
     K: int = 2
 
-    positive = ("k", "eta")
+    positive: ClassVar[tuple[str, ...]] = ("k", "eta")
 
     @property
     def target(self) -> Float[Array, "G p"]:

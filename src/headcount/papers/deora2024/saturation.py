@@ -168,7 +168,7 @@ def _expressivity(i: MixtureInstance, variant: str) -> Sides:
     W = _gamma(i, variant) * i.W_star / (i.S**2 * (2 * (i.M + 1)) ** 0.5)
     leaks = jnp.sum(jax.nn.softmax(i.X @ W @ i.X.T, axis=-1)[:, i.L :], axis=-1)
     U = jnp.broadcast_to(i.u_star, i.X.shape) / (i.S * (2 * i.T) ** 0.5)
-    margin = i.y * MultiHeadAttention(*i.X.shape, 1).head(U, W, i.X)
+    margin = i.y * MultiHeadAttention(i.T, i.M + 2, 1).head(U, W, i.X)
     noise = i.Z_mu * i.S if variant == "section-7" else i.Z_mu
     reached = mixture_constants.gamma_attn(i.S, i.T, noise, i.eps)
     return Sides(jnp.stack([jnp.max(leaks), reached]), jnp.stack([i.eps, margin]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -32,11 +32,11 @@ CELLS = 4
 class SegmentInstance(ModelInstance):
     """theta_1 = (U, W) and theta_2 = theta_1 + (dU, dW), head by head; eta is a step size."""
 
-    dU: Float[Array, "G r d"] = 0.0  # type: ignore[assignment]
-    dW: Float[Array, "G d d"] = 0.0  # type: ignore[assignment]
-    eta: Float[Array, ""] = 0.1  # type: ignore[assignment]
+    dU: Float[Array, "G r d"] = 0.0
+    dW: Float[Array, "G d d"] = 0.0
+    eta: Float[Array, ""] = 0.1
 
-    positive = ("k", "eta")
+    positive: ClassVar[tuple[str, ...]] = ("k", "eta")
 
     @property
     def move(self) -> Float[Array, "G p"]:

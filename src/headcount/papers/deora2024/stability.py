@@ -18,19 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import (
-    LOGISTIC,
-    Array,
-    BadArgument,
-    check_count,
-    check_positive,
-    check_samples,
-    float64,
-)
+from ...core import LOGISTIC, Array, check_count, check_positive, check_samples, float64
 from ...core._tree import add, norm, scale, subtract
-from ...models import HeadGroups, MultiHeadAttention, MultiHeadParams, over_heads
-
-Heads = HeadGroups | MultiHeadAttention
+from ...models import MultiHeadParams, over_heads
+from .start import Heads, check_labels
 
 _WEIGHTS_IN_FLIGHT = 2**18
 """Attention weights (runs x samples x groups x queries x tokens) of one batch of runs: 2 MiB."""
@@ -73,7 +64,7 @@ class LeftOut:
     """L^{-i}(theta_k^{-i})."""
     middle_loss: Float[Array, "K n"]
     """L^{-i} half-way between theta_k and theta_k^{-i}."""
-    distance: Float[Array, "K+1 n"]
+    distance: Float[Array, "iterates n"]
     """|theta_k - theta_k^{-i}|, k = 0..K."""
     expanded: Float[Array, "K n"]
     """|(theta_k - eta grad L^{-i}(theta_k)) - theta_{k+1}^{-i}|, the left side of (19)."""
@@ -96,14 +87,14 @@ class LeftOut:
         return self.own_loss.shape[1]
 
     @property
-    def on_average(self) -> Float[Array, "K+1"]:
+    def on_average(self) -> Float[Array, "iterates"]:
         """(1/n) sum_i |theta_k - theta_k^{-i}|, the on-average model stability."""
         return np.mean(self.distance, axis=1)
 
     @property
-    def gap(self) -> Float[Array, "K+1"]:
+    def gap(self) -> Float[Array, "iterates"]:
         """Test loss minus training loss of theta_k, k = 0..K."""
-        gap: Float[Array, "K+1"] = np.append(
+        gap: Float[Array, "iterates"] = np.append(
             self.test_loss - self.loss, self.final_test_loss - self.final_loss
         )
         return gap
@@ -132,9 +123,7 @@ def leave_one_out(
     n, T, _ = check_samples(x, y)
     check_positive("eta", eta)
     check_count("steps", steps)
-    if not np.all(np.abs(y) == 1):
-        shown = f"array of shape {np.shape(y)}"
-        raise BadArgument("y", shown, "must hold only -1 and +1", fix="use sign labels")
+    check_labels(y)
     with float64():
         theta_0 = MultiHeadParams(*(jnp.asarray(leaf, jnp.float64) for leaf in start))
         fresh = (np.zeros((0, *np.shape(x)[1:])), np.zeros(0)) if test is None else test
@@ -201,7 +190,7 @@ class _Runs:
         after = subtract(moves, scale(eta, gradients))
         own = jax.vmap(self._own_gradient, in_axes=(None, 0, 0))(_entry(moves, 0), self.x, self.y)
         # One step of L^{-i} from the full run's place: its step without the share of sample i.
-        onward = jax.tree.map(lambda a, g: a[0] + eta / n * g, after, own)
+        onward = jax.tree.map(lambda a, g: a[:1] + eta / n * g, after, own)
         expanded = subtract(onward, jax.tree.map(lambda leaf: leaf[1:], after))
         middle = jax.tree.map(lambda leaf: (leaf[:1] + leaf[1:]) / 2, moves)
         sizes = jax.vmap(self._size)(moves)

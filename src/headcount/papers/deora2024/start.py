@@ -101,9 +101,7 @@ def mixture_margins(
     S, T, M, zeta = data.S, data.T, data.M, data.zeta
     R = max(1.0, measured["R"].value)
     cost = {t: mixture_constants.p_term(P, R, S, Z, T, t) for t in ("printed", "sharp")}
-    star = {
-        t: mixture_constants.gamma_star(S, T, M, zeta, Z_mu, Z_nu, cost[t]) for t in cost
-    }
+    star = {t: mixture_constants.gamma_star(S, T, M, zeta, Z_mu, Z_nu, cost[t]) for t in cost}
     return {
         "Z_mu": float(Z_mu),
         "Z_nu": float(Z_nu),

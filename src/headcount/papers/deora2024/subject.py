@@ -82,9 +82,7 @@ def _path(groups: Groups, done: Any, built: Built) -> Any:
     return measured_rows(groups, gathered(built.model, records, "iterate_")._asdict())
 
 
-def _setting(
-    config: TrainConfig, built: Built, found: GoodStart, run: RunInstance
-) -> Setting:
+def _setting(config: TrainConfig, built: Built, found: GoodStart, run: RunInstance) -> Setting:
     """Measured numbers; without a tangent margin the target is the last iterate."""
     model = built.model
     with float64():

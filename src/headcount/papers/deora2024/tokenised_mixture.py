@@ -127,9 +127,9 @@ def _score_formulas(i: MixtureInstance) -> Any:
     own = jnp.where(y > 0, plus, minus)
     others = S * jnp.sum(z[:, 2:], axis=1)
     signal = jnp.concatenate([jnp.full(i.L, S**4), S**2 * own])
-    left = (S**4 + S**2 * (own + others))[:, None] * jnp.ones(i.L)
+    left = (S**4 + S**2 * (own + others))[:, None] * jnp.ones((1, i.L))
     right = jnp.outer(plus, plus) + jnp.outer(minus, minus)
-    right = right + jnp.outer(others, plus + minus) + S**2 * (plus + minus)
+    right = right + jnp.outer(others, plus + minus) + S**2 * (plus + minus)[None]
     noisy = jnp.concatenate([left, right], axis=1)
     along_u = jnp.concatenate([jnp.full(i.L, S**2) * y, plus - minus])
     return jnp.concatenate([jnp.broadcast_to(signal, (i.L, i.T)).ravel(), noisy.ravel(), along_u])
@@ -161,7 +161,8 @@ identity(
     "Relevance scores written out",
     "Eqs. (108), (110), (111)",
     "X W_* X^T and X u_* from the noise's inner products with the patterns.",
-    r"[r_t]_{t'}=S^4+S^2\mu_y^\top z_t+S^2\sum_\ell\nu_\ell^\top z_t\ (t\notin\mathcal R,t'\in\mathcal R)",
+    r"[r_t]_{t'}=S^4+S^2\mu_y^\top z_t+S^2\sum_\ell\nu_\ell^\top z_t\ (t\notin"
+    r"\mathcal R,t'\in\mathcal R)",
     sides=_score_identity,
     naive=_score_identity_naive,
     families=MIXTURES,
@@ -290,7 +291,8 @@ on_mixtures(
     "lemma-14",
     "Tangent margin of many heads",
     "Lemmas 14 and 15",
-    "y <grad Phi~, theta~_*> >= gamma_* - 2 (2 R^3 T (S+P) + sqrt(T) R) sqrt(2 log(1/delta)/H). With "
+    "y <grad Phi~, theta~_*> >= gamma_* - 2 (2 R^3 T (S+P) + sqrt(T) R) sqrt(2 "
+    "log(1/delta)/H). With "
     "signs alpha_h = +-1 every head contributes the same number, so nothing is lost for any H.",
     r"y\langle\nabla\widetilde\Phi,\widetilde\theta_*\rangle\ge\gamma_*",
     sides=_every_head,
@@ -344,7 +346,8 @@ on_mixtures(
     "P2: output of the two-phase start",
     "Lemma 12, Proposition 2 (P2), Definition 1 (P2)",
     "Phi~(X; theta^(1)) = (sum_h alpha_h/sqrt(H)) <(zeta/4) u_* + p, sum_t x_t>: one random factor "
-    "for all X (see fact-2, which gives sqrt(2 log(2/delta)) without a union over n), times at most "
+    "for all X (see fact-2, which gives sqrt(2 log(2/delta)) without a union over "
+    "n), times at most "
     "T R (S + P).",
     r"|\langle\tfrac\zeta4u_*+p,\textstyle\sum_tx_t\rangle|\le TR(S+P)",
     sides=_start_output,
@@ -428,7 +431,8 @@ identity(
     "The first phase in closed form",
     "Lemma 16",
     "-sqrt(H) grad_h L(0) has no W part, and every row of its U part is (1/2) mean_i y_i xbar_i.",
-    r"\theta_h^{(1)}=\alpha_h\bigl(\tfrac12\mathbf 1_T(\tfrac1{n_1}\textstyle\sum_iy_i\bar x_i)^\top,0\bigr)",
+    r"\theta_h^{(1)}=\alpha_h\bigl(\tfrac12\mathbf 1_T(\tfrac1{n_1}\textstyle"
+    r"\sum_iy_i\bar x_i)^\top,0\bigr)",
     sides=_first_phase,
     naive=_first_phase_naive,
     families=MODELS,

@@ -265,7 +265,8 @@ on_runs(
     "Regret of every run, measured",
     "Eq. (70), before descent is used",
     "For every run of gradient descent and every theta, the mean of L(theta_0..K-1) is at most "
-    "L(theta) + D^2/(2 eta K) + (eta/2) mean |grad L|^2 + mean [tangent]_+, with the curvature that "
+    "L(theta) + D^2/(2 eta K) + (eta/2) mean |grad L|^2 + mean [tangent]_+, with the "
+    "curvature that "
     "the run really met. No hypothesis.",
     r"\tfrac1K\sum_{k<K}\widehat L(\theta_k)\le\widehat L(\theta)+\frac{D^2}{2\eta K}"
     r"+\frac\eta2\,\overline{\|\nabla\widehat L\|^2}+\overline{[\cdot]_+}",

@@ -34,6 +34,10 @@ class DataInstance(Domain):
     X: Float[Array, "n T d"]
     u: Float[Array, "T"]
 
+    def outside(self) -> str | None:
+        """Assumption 3 is about pairs."""
+        return None if self.X.shape[0] >= 2 else "needs two samples"
+
 
 def _draw(rng: np.random.Generator, count: int, *, n: int, T: int, d: int) -> DataInstance:
     scale = np.exp(rng.uniform(-2, 2, (count, n, T, 1)))
@@ -74,7 +78,7 @@ on_data(
     r"\|X\|_F\le\sqrt{d_s}C_x",
     sides=_tokens,
     naive=_tokens_naive,
-    targets=lambda: (DataInstance(np.array([[[2.0], [0.0]]]), np.zeros(2)),),
+    targets=lambda: (DataInstance(np.array([[[2.0], [0.0]], [[1.0], [1.0]]]), np.zeros(2)),),
     forms={
         "printed": false("C_x: one token may carry all of the norm", "E5"),
         "corrected": ("sqrt(d_s) C_x", "E5"),

@@ -109,9 +109,8 @@ def best_room(start: Start) -> Room:
         terms = constants.condition_2_terms(*given, room, start.alpha, start.loss)
         return np.log([*terms, constants.condition_3(*given, start.alpha, start.loss)])
 
-    starts = [np.log(sizes), np.zeros(4), np.log(sizes) - 3.0]
-    rooms = [Norms(*np.exp(np.clip(_minimax(logs, u), -_FAR, _FAR))) for u in starts]
-    rooms = [Norms(*(float(c) for c in room)) for room in rooms]
+    found = [_minimax(logs, u) for u in (np.log(sizes), np.zeros(4), np.log(sizes) - 3.0)]
+    rooms = [Norms(*np.exp(np.clip(u, -_FAR, _FAR)).tolist()) for u in found]
     best = min(rooms, key=lambda room: max(ratios_at(start, room)))
     return Room(best, ratios_at(start, best))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from ...theory import Family, Sides
+from ...theory import Family, Sides, instance_class
 from ...theory.slow import Arithmetic, dot, flat, times
 from . import model, naive
 from .declare import identity
@@ -16,17 +17,40 @@ from .instances import ModelInstance, bounded, draw_model
 from .naive import Data
 
 
-def _draw(rng: Any, count: int, **shape: int) -> ModelInstance:
-    return ModelInstance(**draw_model(rng, count, **shape))
+@instance_class
+@dataclass(frozen=True)
+class ScalarTokens(ModelInstance):
+    """An encoder on tokens of one feature."""
+
+    def outside(self) -> str | None:
+        """d = 1."""
+        return None if self.X.shape[2] == 1 else f"d = {self.X.shape[2]} is not 1"
 
 
-def _family(**shape: int) -> Family:
+@instance_class
+@dataclass(frozen=True)
+class OneToken(ModelInstance):
+    """An encoder on samples of one token."""
+
+    def outside(self) -> str | None:
+        """d_s = 1."""
+        return None if self.X.shape[1] == 1 else f"d_s = {self.X.shape[1]} is not 1"
+
+
+def _draw(rng: Any, count: int, *, kind: type[ModelInstance], **shape: int) -> ModelInstance:
+    return kind(**draw_model(rng, count, **shape))
+
+
+def _family(kind: type[ModelInstance], **shape: Any) -> Family:
     name = "encoder " + " ".join(f"{key}={size}" for key, size in shape.items())
-    return Family(name, functools.partial(_draw, **shape), bounded)
+    return Family(name, functools.partial(_draw, kind=kind, **shape), bounded)
 
 
-SCALARS = (_family(n=3, T=3, d=1, d_m=3), _family(n=4, T=2, d=1, d_m=5))
-VECTORS = (_family(n=2, T=1, d=3, d_m=3), _family(n=3, T=1, d=2, d_m=2))
+SCALARS = (
+    _family(ScalarTokens, n=3, T=3, d=1, d_m=3),
+    _family(ScalarTokens, n=4, T=2, d=1, d_m=5),
+)
+VECTORS = (_family(OneToken, n=2, T=1, d=3, d_m=3), _family(OneToken, n=3, T=1, d=2, d_m=2))
 
 
 def _two_directions(i: ModelInstance, variant: str) -> Sides:

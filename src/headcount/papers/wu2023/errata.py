@@ -66,8 +66,8 @@ add_errata(
         "(36)",
         "c1 = rho (lambda_V + lambda_O + lambda_V z).",
         "The line before has lambda_O in front of the attention term; it is dropped. The printed "
-        "c1 fails once |w_O| is large, and with it Proposition 1: the step size 1/C is then too long, "
-        "and the loss can grow although (2) and (3) hold.",
+        "c1 fails once |w_O| is large, and with it Proposition 1: the step size 1/C is then too "
+        "long, and the loss can grow although (2) and (3) hold.",
         "c1 = rho (lambda_V + lambda_O (1 + lambda_V z)).",
     ),
     (

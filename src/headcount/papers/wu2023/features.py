@@ -45,15 +45,17 @@ def _lowest(matrix: Any) -> Any:
 
 
 def _angle(num: Arithmetic, u: Any, v: Any) -> Number:
-    """2 atan(|u/|u| - v/|v|| / |u/|u| + v/|v||)."""
+    """2 atan(|u/|u| - v/|v|| / |u/|u| + v/|v||), from the side where nothing is divided by zero."""
     a, b = norm(num, u), norm(num, v)
     difference = norm(num, [x / a - y / b for x, y in zip(u, v, strict=True)])
     together = norm(num, [x / a + y / b for x, y in zip(u, v, strict=True)])
+    if num.roughly(together) < num.roughly(difference):
+        return num.pi - 2 * num.atan(together / difference)
     return 2 * num.atan(difference / together)
 
 
 def moments_naively(num: Arithmetic, Phi: Any) -> tuple[Matrix, Matrix]:
-    """The same in slow arithmetic; rows must not be opposite."""
+    """The same in slow arithmetic; rows must not vanish."""
     N, half = len(Phi), num.number(1) / 2
     values = [[num.number(0)] * N for _ in range(N)]
     slopes = [[half] * N for _ in range(N)]

@@ -89,6 +89,9 @@ paper = Paper(
         )
     ),
     setting=f"{_HERE}.setting:Setting",
+    subject=f"{_HERE}.subject:subject",
+    slack=f"{_HERE}.subject:slack",
+    leading=("wu2023/proposition-1", "wu2023/proposition-1-alpha"),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
     choices=CHOICES,

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...theory import Sides
+from ...theory import Family, Sides, instance_class
 from ...theory.slow import Arithmetic, flat, norm
 from . import model, naive, naive_constants
 from .declare import claim, false
-from .instances import MODELS, ModelInstance
+from .instances import SHAPES, ModelInstance, bounded, draw_model
 from .naive import Data, Number
 
-WIDE = (MODELS[0], MODELS[1])
-"""Families with d_m >= d: tokens are padded with zeros."""
+
+@instance_class
+@dataclass(frozen=True)
+class WideInstance(ModelInstance):
+    """An encoder with d_m >= d: tokens are padded with zeros."""
+
+    def outside(self) -> str | None:
+        """X + A_1 must make sense."""
+        d_m, d = self.W_V.shape
+        return None if d_m >= d else f"d_m = {d_m} is below d = {d}"
+
+
+def _draw(rng: Any, count: int, **shape: int) -> WideInstance:
+    return WideInstance(**draw_model(rng, count, **shape))
+
+
+WIDE = tuple(
+    Family(f"residual encoder {shape}", functools.partial(_draw, **shape), bounded)
+    for shape in SHAPES[:2]
+)
 
 
 def _features(i: ModelInstance) -> Any:
@@ -82,10 +101,10 @@ def _change_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return norm(num, [x - y for x, y in zip(with_x, without, strict=True)]), rhs
 
 
-def small_weights() -> ModelInstance:
+def small_weights() -> WideInstance:
     """One token, weights of size 1/10: the residual changes f_pre by 1."""
     tenth = np.full((1, 1), 0.1)
-    return ModelInstance(
+    return WideInstance(
         np.ones((1, 1, 1)), np.zeros(1), tenth, tenth, tenth, np.array([0.1]), np.ones(2)
     )
 

@@ -223,10 +223,12 @@ _LARGE = 100.0
 def project_run(i: RunInstance) -> RunInstance:
     """Inside (2), (3) and the step size: the residual is shrunk until both conditions hold.
 
-    w_O is then shrunk, too, until f is at most 1000 residuals, which makes (2) and (3) easier:
-    where a residual is lost in the rounding of f there is nothing to compare.
+    Values come in opposite pairs, so that no sample has all units off and alpha = 0. w_O is then
+    shrunk, too, until f is at most 1000 residuals, which makes (2) and (3) easier: where a residual
+    is lost in the rounding of f there is nothing to compare.
     """
-    inside = _bounded(i)
+    half = i.W_V[: i.W_V.shape[0] // 2]
+    inside = _bounded(replace(i, W_V=jnp.concatenate([half, -half])))
     worst = jnp.maximum(CONDITION_2.value(inside), CONDITION_3.value(inside))
     residual = inside.residual * _MARGIN / jnp.maximum(worst, 1.0)
     size = jnp.linalg.norm(model.outputs(inside, inside.theta))
@@ -280,7 +282,9 @@ _SHAPES: tuple[dict[str, int], ...] = (
     {"n": 2, "T": 2, "d": 2, "d_m": 3},
     {"n": 1, "T": 2, "d": 1, "d_m": 1},
 )
-RUNS = tuple(_family("run", project_run, 3, **shape) for shape in _SHAPES)
+RUNS = tuple(
+    _family("run", project_run, 3, **{**shape, "d_m": 2 * shape["n"]}) for shape in _SHAPES
+)
 STEPS = tuple(_family("step", project_step, 1, **shape) for shape in _SHAPES)
 SMOOTH_STEPS = tuple(
     _family("step without kinks", project_smooth_step, 1, **shape) for shape in _SHAPES

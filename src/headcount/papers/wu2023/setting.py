@@ -13,7 +13,7 @@ from . import constants
 from .conditions import RequiredWidth, Room, Start, best_room, measure_start, required_width
 
 MOST_WIDTH = 2**22
-MOST_WORK = 2**33
+MOST_WORK = 2**30
 """Multiplications for the features of one start; wider ones are not drawn."""
 SCALES = {"half-squared-sum": lambda n: 1.0, "mean-squared": lambda n: 2 / n}
 """A loss as a multiple of the paper's (1/2)|f - y|^2."""
@@ -107,9 +107,7 @@ class Setting:
 
     def smoothness(self, form: str) -> float:
         """C, the inverse of the largest step size, at the best C_*."""
-        start = self.start
-        lam = start.norms + self.room.C
-        return float(constants.smoothness(start.sizes, lam, start.loss, form))
+        return _smoothness(self.problem, min(self.d_m, self.widest), form)
 
     def step(self, form: str) -> float:
         """gamma on the paper's loss, by default 1/C."""
@@ -158,3 +156,10 @@ def _start(problem: str, width: int) -> Start:
 @functools.lru_cache(maxsize=1024)
 def _room(problem: str, width: int) -> Room:
     return best_room(_start(problem, width))
+
+
+@functools.lru_cache(maxsize=1024)
+def _smoothness(problem: str, width: int, form: str) -> float:
+    start = _start(problem, width)
+    lam = start.norms + _room(problem, width).C
+    return float(constants.smoothness(start.sizes, lam, start.loss, form))

@@ -115,6 +115,11 @@ def share(claim: str, hits: Any) -> Finding:
     return inside(claim, Estimate(part, part, part, counted.size), (1.0, 1.0), "share of runs")
 
 
+def points(data: xr.Dataset, name: str) -> Any:
+    """The places along a dimension, as numbers to fit a line through."""
+    return np.asarray(data[name].values, dtype=float)
+
+
 def last(data: xr.Dataset, name: str, run: str) -> Any:
     """The values at the last iteration, as an array (seed, H)."""
     return data[name].sel(run=run).isel(k=-1).transpose("seed", "H").values
@@ -153,16 +158,19 @@ def shared_legend(axes: Sequence[Any], count: int) -> None:
     )
 
 
-def reference_line(ax: Any, value: float, label: str, *, below: bool = False) -> None:
-    """A grey dotted level with its name written on it."""
+def reference_line(
+    ax: Any, value: float, label: str, *, below: bool = False, right: bool = False
+) -> None:
+    """A grey dotted level with its name beside it, where no curve runs."""
     ax.axhline(value, color="0.45", linestyle=":")
     ax.annotate(
         label,
-        (0.02, value),
+        (0.98 if right else 0.02, value),
         xycoords=("axes fraction", "data"),
         xytext=(0, -2 if below else 2),
         textcoords="offset points",
         va="top" if below else "bottom",
+        ha="right" if right else "left",
         fontsize=6.5,
         color="0.3",
     )

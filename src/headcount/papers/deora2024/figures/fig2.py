@@ -18,6 +18,7 @@ from .curves import (
     head_trials,
     last,
     over_heads,
+    points,
     reference_line,
     scales,
     shared_legend,
@@ -56,7 +57,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """What the text and the caption say, and how far the attention score follows H."""
-    H, how = data["H"].values, "gd-constant"
+    H, how = points(data, "H"), "gd-constant"
     margin = last(data, "margin", how)
     found = [
         monotone(
@@ -85,7 +86,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     ]
     slopes = over_heads(data, "late_slope", how)
     for index in (0, len(H) - 1):
-        claim = f"the training loss falls like 1/k in the last tenth to whole, H = {H[index]}"
+        claim = f"the training loss falls like 1/k in the last tenth to whole, H = {H[index]:g}"
         found.append(inside(claim, mean(slopes[:, index]), ONE_OVER_K, "slope"))
     return found
 

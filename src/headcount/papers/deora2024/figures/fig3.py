@@ -9,7 +9,7 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import dm1_run
-from .curves import NOTES, averages, head_trials, last, scales, shared_legend
+from .curves import NOTES, averages, head_trials, last, points, scales, shared_legend
 from .fig2 import COMMON, GAMMA_ATTN, PANELS, REACHED, draw_dm1
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def speed_up(data: xr.Dataset, optimiser: str) -> Any:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Faster with H for both, most with Adam; the margin for large H stays below gamma_attn."""
-    H = data["H"].values
+    H = points(data, "H")
     found = []
     for how, title in OPTIMISERS.items():
         for name in ("train_loss", "test_loss"):

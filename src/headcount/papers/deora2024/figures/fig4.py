@@ -16,6 +16,7 @@ from .curves import (
     draw_curves,
     head_trials,
     last,
+    points,
     reference_line,
     scales,
     share,
@@ -54,7 +55,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def optimiser_verdicts(data: xr.Dataset, optimiser: str, title: str) -> list[Finding]:
     """Faster with H; the margin 0.2 and the planted head are reached by every H."""
-    H = data["H"].values
+    H = points(data, "H")
     found = []
     for name in ("train_loss", "test_loss"):
         claim = f"{title}: more heads are faster, the {PANELS[name]} at the end falls with H"

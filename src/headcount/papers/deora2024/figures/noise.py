@@ -16,8 +16,8 @@ from ....lab import (
     register,
     threshold,
 )
-from ..measurements.good_start import DELTA, noise
 from ..measurements.runs import run_config
+from ..measurements.starts import DELTA, noise
 from .curves import DM1_DEFAULTS, reference_line, share
 from .fig2 import GAMMA_ATTN
 
@@ -140,7 +140,9 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         margins.set_ylabel("margin at the start")
         for index, (name, label) in enumerate({"Z_mu": "Z_mu", "Z_nu": "Z_nu", "P": "|p|"}.items()):
             draw_interval(sizes, own, f"mean_{name}", "sigma", label=label, index=index)
-        reference_line(sizes, DM1_DEFAULTS["S"] ** 2 / 8, "S^2/8 of Proposition 3")
+        reference_line(
+            sizes, DM1_DEFAULTS["S"] ** 2 / 8, "S^2/8 of Prop. 3", below=True, right=True
+        )
         sizes.set_ylabel("realised noise")
         sizes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.85), frameon=False)
         draw_interval(trained, own, "mean_trained_margin", "sigma", label="after training")
@@ -166,11 +168,11 @@ figure = register(
                 **_COMMON, "seeds": 2, "n": 30, "n_init": 100, "steps": 20, "sigmas": [0.0, 0.1],
             },
             "quick": {
-                **_COMMON, "seeds": 5, "n": 100, "n_init": 1000, "steps": 300,
+                **_COMMON, "seeds": 5, "n": 100, "n_init": 100000, "steps": 300,
                 "sigmas": [0.0, 0.01, 0.02, 0.05, 0.1, 0.2],
             },
             "paper": {
-                **_COMMON, "seeds": 10, "n": 100, "n_init": 10000, "steps": 1500,
+                **_COMMON, "seeds": 10, "n": 100, "n_init": 100000, "steps": 1500,
                 "sigmas": [0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2],
             },
         },

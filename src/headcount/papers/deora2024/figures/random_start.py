@@ -9,7 +9,7 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import LEVEL, dm1_run, run_config
-from .curves import NOTES, averages, last, over_heads, scales, shared_legend
+from .curves import NOTES, averages, last, over_heads, points, scales, shared_legend
 from .fig2 import COMMON, PANELS, draw_dm1
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def slow_down(data: xr.Dataset, start: str) -> Any:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """The claims on Fig. 2 for every start, and how much of the effect is left."""
-    H = data["H"].values
+    H = points(data, "H")
     found = []
     for start, (title, _) in STARTS.items():
         claim = f"{title}: more heads are slower to a training loss of {LEVEL}"
@@ -74,7 +74,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         found.append(difference(claim, slow_down(data, "zero"), slow_down(data, start)))
     size = over_heads(data, "start_output", "gaussian")
     for index in (0, len(H) - 1):
-        claim = f"the Gaussian start keeps Phi~ of order one, H = {H[index]}"
+        claim = f"the Gaussian start keeps Phi~ of order one, H = {H[index]:g}"
         found.append(threshold(claim, size[:, index], above=ORDER_ONE[0], below=ORDER_ONE[1]))
     return found
 

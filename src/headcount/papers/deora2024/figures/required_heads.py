@@ -21,9 +21,9 @@ from ....lab import (
     separation,
     threshold,
 )
-from ..measurements.good_start import FORMS, required
 from ..measurements.runs import run_config
-from .curves import DM1_DEFAULTS
+from ..measurements.starts import FORMS, required
+from .curves import DM1_DEFAULTS, points
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,7 +73,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Polylogarithmic in n, falling with gamma; what correction and sharpness change."""
     first = data.isel(zeta=0)
-    K = data["K"].values
+    K = points(data, "K")
     found = []
     for form, label in LABELS.items():
         H = first[f"heads_{form}"].transpose("seed", "K").values
@@ -85,7 +85,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         form: data[f"heads_{form}"].isel(K=0).transpose("seed", "zeta").values for form in FORMS
     }
     gamma = data["gamma"].transpose("seed", "zeta").values
-    zeta = data["zeta"].values
+    zeta = points(data, "zeta")
     found += [
         monotone("gamma grows with the share of relevant tokens", zeta, gamma, "increasing"),
         monotone("the printed H falls as gamma grows", zeta, by_zeta["printed"], "decreasing"),
@@ -120,6 +120,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         draw_interval(right, at_gamma, f"required_{form}", "zeta", label=label, index=index)
     log_log(left, "samples n = steps K", "required heads H")
     log_log(right, "margin gamma of the tangent features", "required heads H")
+    right.set_xticks(at_gamma["zeta"].values, [f"{gamma:.2g}" for gamma in at_gamma["zeta"].values])
+    right.set_xticks([], minor=True)
     left.set_title(f"zeta = {float(data['zeta'].values[0]):g}")
     right.set_title(f"n = {int(data['K'].values[0])}, zeta grows to the right")
     for ax in axes:

@@ -25,7 +25,7 @@ from ....lab import (
 )
 from ..measurements.runs import run_config
 from ..measurements.stability import INEQUALITIES, stability
-from .curves import DM1_DEFAULTS, share
+from .curves import DM1_DEFAULTS, points, share
 from .fig2 import COMMON
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _final(data: xr.Dataset, name: str, run: str) -> Any:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """1/n, slow growth in k, and every inequality on the way."""
-    n, k = data["n"].values, np.asarray(data["k"].values, dtype=float)
+    n, k = points(data, "n"), points(data, "k")
     found = []
     for run, (title, _, _) in RUNS.items():
         own = data.sel(run=run)

@@ -38,8 +38,8 @@ class RelevantAttention:
 
         from ....training import AttentionMass
 
-        plus, minus = (jnp.asarray(mu, now.x.dtype) for mu in (self.law.mu_plus, self.law.mu_minus))
-        mu = jnp.where((now.y > 0)[:, None, None], plus, minus)
+        both = np.stack([self.law.mu_minus, self.law.mu_plus])
+        mu = jnp.asarray(both, now.x.dtype)[(now.y > 0).astype(int)][:, None, :]
         return AttentionMass(jnp.all(now.x == mu, axis=-1))(now)
 
 

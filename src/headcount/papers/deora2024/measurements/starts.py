@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from ....core import Array
     from ....data import DM1
     from ....models import MultiHeadParams
-    from ..stability import Heads
+    from ..start import GoodStart
 
 FORMS = {
     "printed": ("v2", "printed"),
@@ -29,34 +28,6 @@ FORMS = {
 
 DELTA = 0.05
 """P2 holds with probability 1 - delta over the signs alpha_h."""
-
-
-@dataclass(frozen=True)
-class GoodStart:
-    """Definition 1, measured on a data set: B_2 and B_Phi (at least one, as there), gamma, R."""
-
-    B_2: float
-    B_Phi: float
-    gamma: float
-    R: float
-
-
-def good_start(model: Heads, start: MultiHeadParams, x: Array, y: Array) -> GoodStart:
-    """B_2 = max_h |theta_h|, B_Phi = max_i |Phi~(X_i)|, gamma the margin of tangent features."""
-    from ....core import float64
-    from ....kernels import ntk_margin
-    from ....models import outputs
-    from ..stability import largest_head
-
-    with float64():
-        first = np.asarray(outputs(model, start, np.asarray(x, np.float64)))
-        size = float(largest_head(start))
-    return GoodStart(
-        B_2=max(1.0, size),
-        B_Phi=max(1.0, float(np.max(np.abs(first)))),
-        gamma=ntk_margin(model, start, x, y).gamma,
-        R=max(1.0, float(np.max(np.linalg.norm(x, axis=2)))),
-    )
 
 
 def required_heads(start: GoodStart, K: int, T: int, d: int, form: str) -> float:
@@ -75,6 +46,8 @@ def required_heads(start: GoodStart, K: int, T: int, d: int, form: str) -> float
 
 def measure_required_heads(config: dict[str, Any], context: Context) -> dict[str, Any]:
     """Definition 1 on n samples, and the heads demanded for every K of `horizons`."""
+    from ..start import good_start
+
     _, built = problem_of(config)
     x, y, start = built.x[0], built.y[0], type(built.initial)(*(v[0] for v in built.initial))
     own = good_start(built.model, start, x, y)
@@ -97,6 +70,7 @@ def measure_noise(config: dict[str, Any], context: Context) -> dict[str, Any]:
     """P1-P3, every margin, and the margin that training reaches, for one law of the noise."""
     from ....kernels import direction_margins, linear_margin
     from ....training import train
+    from ..start import good_start
 
     chosen, built = problem_of(config)
     law: DM1 = built.data

@@ -1,0 +1,206 @@
+"""What an audit of wu2023 looks at: one seed of gradient descent, trained in float64.
+
+Beside the claims it reports alpha, norms, sign changes of units between steps, the smallest
+eigenvalues of all kernels, the Hessian's norm, and (4) step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...core import BadArgument, float64
+from ...kernels import ntk
+from ...models import Encoder, EncoderParams
+from ...training import Built, TrainConfig, build
+from . import constants, model
+from .assumptions import DataInstance
+from .conditions import Start
+from .corollary_1 import OneToken, ScalarTokens
+from .hessian import hessian_norm
+from .history import History, trace
+from .instances import FeatureInstance, ModelInstance, PairInstance, SoftmaxInstance
+from .residual import WideInstance
+from .runs import RunInstance
+from .setting import SCALES, Setting
+
+_SAMPLES = 16
+"""Samples at which the claims about encoders are asked; the run itself uses all of them."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One audited run: what it offers, and tables of what was measured on it."""
+
+    seed: int
+    setting: Setting
+    history: History = field(repr=False)
+    offers: Mapping[type, Sequence[Any]] = field(repr=False)
+    findings: Mapping[str, Mapping[str, Any]]
+
+    def instances(self, kind: type) -> list[Any]:
+        """What is offered of this class."""
+        return list(self.offers.get(kind, ()))
+
+
+def check_config(config: TrainConfig) -> None:
+    """Raise unless the configuration is gradient descent on the paper's encoder."""
+    wanted = {"model": "wu2023", "optimiser": "gd"}
+    for name, value in wanted.items():
+        if getattr(config, name) != value:
+            problem = "is outside what wu2023's theorems speak about"
+            raise BadArgument(name, getattr(config, name), problem, fix=f"use {name}={value}")
+    if config.model_options.get("residual", False):
+        problem = "is a variant that the theorems do not cover"
+        raise BadArgument("residual", True, problem, fix="use residual=false")
+
+
+def subject(config: TrainConfig, seed: int, *, delta: float, progress: Any = None) -> Subject:
+    """Train seed `seed` of `config` and collect what the claims ask about."""
+    check_config(config)
+    one = config.model_copy(update={"seeds": (seed,), "n_val": 0, "dtype": "float64"})
+    built = build(one)
+    gamma = one.step_size * SCALES[one.loss](one.n)
+    setting = Setting.of(one.model_copy(update={"eta": one.step_size}), delta=delta)
+    start = EncoderParams(*(np.asarray(block[0]) for block in built.initial))
+    instance = _instance(built, start)
+    with float64():
+        history = trace(instance, gamma, one.steps, progress)
+    return Subject(
+        seed,
+        setting,
+        history,
+        _offers(instance, history, setting, gamma),
+        _findings(built.model, instance, history, setting, gamma),
+    )
+
+
+def _instance(built: Built, theta: EncoderParams) -> ModelInstance:
+    encoder: Encoder = built.model
+    tau1 = constants.effective_tau1(encoder.tau1, encoder.pooling, built.x[0].shape[1])
+    return ModelInstance(
+        np.asarray(built.x[0]), np.asarray(built.y[0]), *theta, np.array([encoder.tau0, tau1])
+    )
+
+
+def _offers(
+    whole: ModelInstance, history: History, setting: Setting, gamma: float
+) -> dict[type, list[Any]]:
+    x, y, tau = whole.X[:_SAMPLES], whole.y[:_SAMPLES], whole.tau
+    with float64():
+        last = ModelInstance(x, y, *history.last, tau)
+        weights = np.asarray(jax.jit(lambda i: model.attention(i, i.theta))(last))
+        residual = np.asarray(jax.jit(model.outputs)(whole, whole.theta)) - whole.y
+    pairs = [
+        PairInstance(x, y, *a, tau, *(v - u for u, v in zip(a, b, strict=True)))
+        for a, b in history.pairs
+    ]
+    logits = np.log(np.maximum(weights[0, :_SAMPLES], 1e-300))
+    run = None
+    if setting.d_m >= setting.n:
+        room, steps = np.array(setting.room.C), len(history.loss) - 1
+        run = RunInstance(whole.X, residual, *whole.theta, tau, room, np.asarray(gamma), steps)
+    n, T, d = x.shape
+    d_m = len(whole.w_O)
+    fields = vars(last)
+    return {
+        ModelInstance: [last],
+        ScalarTokens: [ScalarTokens(**fields)] if d == 1 else [],
+        OneToken: [OneToken(**fields)] if T == 1 else [],
+        WideInstance: [WideInstance(**fields)] if d_m >= d else [],
+        PairInstance: pairs,
+        RunInstance: [run] if run is not None else [],
+        FeatureInstance: [FeatureInstance(np.einsum("nt,ntd->nd", weights[:, 0], x))],
+        DataInstance: [DataInstance(x, logits[0])] if n >= 2 else [],
+        SoftmaxInstance: [SoftmaxInstance(row, np.eye(len(row))[0]) for row in logits],
+    }
+
+
+def _findings(
+    encoder: Encoder, i: ModelInstance, history: History, setting: Setting, gamma: float
+) -> dict[str, dict[str, Any]]:
+    start = setting.start
+    second, third = setting.room.ratios
+    promise = (1 - gamma * start.alpha**2 / 2) ** np.arange(len(history.loss)) * history.loss[0]
+    broken = np.flatnonzero(~(history.loss <= promise * (1 + 1e-9)))
+    return {
+        "at the start": {
+            **_start_table(start),
+            "(2): right over left side": second,
+            "(3): right over left side": third,
+            "gamma": gamma,
+            "1/C printed": 1 / setting.smoothness("printed"),
+            "1/C corrected": 1 / setting.smoothness("corrected"),
+        },
+        "along the run": {
+            "last loss": float(history.loss[-1]),
+            "(4) fails first at step": int(broken[0]) if len(broken) else "never",
+            "largest l_t over (4)": float(np.max(history.loss / promise)),
+            "smallest sigma_min(F_pre) over alpha": _over(np.min(history.alpha), start.alpha),
+            **{
+                f"largest ||W_{block}|| over its start": _over(np.max(column), column[0])
+                for block, column in zip("QKVO", history.norms.T, strict=True)
+            },
+        },
+        "sign changes of units": {
+            "in all": int(np.sum(history.flips)),
+            "steps with any": int(np.sum(history.flips > 0)),
+            "last step with one": int(np.max(np.flatnonzero(history.flips), initial=0)),
+            "units times tokens times samples": history.units,
+        },
+        **_kernel_tables(encoder, i, history),
+    }
+
+
+def _over(value: Any, start: float) -> float:
+    return float(value) / start if start > 0 else float("nan")
+
+
+def _start_table(start: Start) -> dict[str, float]:
+    norms = {f"||W_{block}||": value for block, value in zip("QKVO", start.norms, strict=True)}
+    return {"alpha": start.alpha, **norms, "C_x": start.sizes.C_x, "l_0": start.loss}
+
+
+def _kernel_tables(
+    encoder: Encoder, i: ModelInstance, history: History
+) -> dict[str, dict[str, Any]]:
+    """lambda_min of every block's kernel and ||H|| on the first sample, at both ends of the run."""
+    tables = {}
+    for name, theta in (("at the start", i.theta), ("at the end", history.last)):
+        kernel = ntk(encoder, theta, i.X)
+        blocks = {**kernel.blocks, "all": kernel.total}
+        lowest = {
+            f"lambda_min of K, {block}": float(np.linalg.eigvalsh(np.asarray(value))[0])
+            for block, value in blocks.items()
+        }
+        norm = {"||H|| on the first sample": hessian_norm(encoder, theta, i.X[0])}
+        tables[f"kernels and Hessian {name}"] = {**lowest, **norm}
+    return tables
+
+
+def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
+    """Where the constants lose: each beside what it stands for on the run."""
+    start, history, setting = subject.setting.start, subject.history, subject.setting
+    lam = start.norms + setting.room.C
+    sizes, form = start.sizes, "printed" if variant == "printed" else "corrected"
+    top = history.top_of_kernel
+    pairs = [
+        ("c2 / ||Jacobian||", constants.c2(sizes, lam), top**0.5),
+        ("C / lambda_max(K)", setting.smoothness(form), top),
+        ("rho lam_V / max |f_pre|", constants.rho(sizes) * lam.V, history.largest_feature),
+        ("lam_V / ||W_V||", lam.V, start.norms.V),
+        ("lam_O / |w_O|", lam.O, start.norms.O),
+    ]
+    return [
+        {
+            "factor": name,
+            "bound": float(bound),
+            "measured": float(measured),
+            "orders": float(np.log10(bound / max(float(measured), 1e-300))),
+        }
+        for name, bound, measured in pairs
+    ]

@@ -1,0 +1,47 @@
+"""NaN in parameters is refused by name, and what rounding hides is not called impossible."""
+
+import jax
+import numpy as np
+import pytest
+
+from headcount.core import BadArgument, normal, stream
+from headcount.kernels import (
+    direction_margins,
+    head_hessians,
+    hessian_extremes,
+    linear_margin,
+    train_linearised,
+)
+from headcount.models import PooledAttention, paired
+
+MODEL = PooledAttention(3, 4)
+START = paired(MODEL, 0)
+X = normal(stream(0, "x"), (5, 4, 3))
+Y = np.sign(X[:, 0, 0])
+HOLED = START._replace(W=np.where(np.arange(36).reshape(4, 3, 3) == 7, np.nan, START.W))
+
+CALLS = {
+    "train_linearised": ("initial", lambda p: train_linearised(MODEL, p, X, Y, eta=0.1, steps=2)),
+    "hessian_extremes": (
+        "params",
+        lambda p: hessian_extremes(lambda q: MODEL(q, jax.numpy.asarray(X[0])), p),
+    ),
+    "head_hessians": ("params", lambda p: head_hessians(MODEL, p, X[0])),
+    "margins_at": ("params", lambda p: direction_margins(MODEL, p, START, X, Y)),
+    "margins_along": ("direction", lambda p: direction_margins(MODEL, START, p, X, Y)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_nan_is_named(call):
+    argument, function = CALLS[call]
+    with pytest.raises(BadArgument, match=f"{argument} = .*has 1 NaN or infinite"):
+        function(HOLED)
+
+
+def test_a_margin_below_the_root_of_rounding_is_undecided():
+    """(1, 0) and (1, 1e-9) have a margin of 5e-10, whose square the Gram matrix cannot hold."""
+    close = np.array([[[1.0, 0.0]], [[1.0, 1e-9]]])
+    assert linear_margin(close, np.array([1.0, -1.0])).status == "undecided"
+    same = np.array([[[1.0, 0.3]], [[1.0, 0.3]]])
+    assert linear_margin(same, np.array([1.0, -1.0])).status == "not separable"

@@ -1,0 +1,163 @@
+"""Proposition 1 on runs: where it holds, where the print breaks it, what an audit says."""
+
+from __future__ import annotations
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from headcount.core import BadArgument, stream
+from headcount.kernels import limit_wu2023, ntk
+from headcount.models import Encoder, EncoderParams, initialisations, output_scale, softmax_scale
+from headcount.papers.wu2023 import model, proposition_1, runs
+from headcount.papers.wu2023.hessian import scalar_hessian
+from headcount.papers.wu2023.instances import PairInstance
+from headcount.papers.wu2023.naive_linalg import extreme_eigenvalues, spectral_norm
+from headcount.papers.wu2023.rates import WidthTable
+from headcount.papers.wu2023.runs import RUNS, RunInstance, watched
+from headcount.papers.wu2023.subject import subject
+from headcount.theory import Outcome, claims, judge
+from headcount.theory._prove import prove
+from headcount.theory.slow import FLOATS, balls
+from headcount.training import TrainConfig
+
+
+def test_jacobis_rotations_find_extreme_eigenvalues() -> None:
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 3, 6):
+        A = rng.normal(size=(size, size + 1))
+        exact = np.linalg.eigvalsh(A @ A.T)
+        np.testing.assert_allclose(
+            extreme_eigenvalues(FLOATS, (A @ A.T).tolist()), exact[[0, -1]], rtol=1e-9, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            spectral_norm(FLOATS, A.tolist()), np.linalg.norm(A, 2), rtol=1e-12
+        )
+    with balls(200) as num:
+        exact_low, exact_high = (3 - num.sqrt(num.number(5))) / 2, (3 + num.sqrt(num.number(5))) / 2
+        low, high = extreme_eigenvalues(
+            num, [[num.number(2), num.number(1)], [num.number(1), num.number(1)]]
+        )
+        assert abs(low - exact_low) < num.number("1e-50")
+        assert abs(high - exact_high) < num.number("1e-50")
+
+
+def test_a_run_inside_the_conditions_keeps_every_promise() -> None:
+    for name in ("proposition-1", "proposition-1-norms", "proposition-1-alpha"):
+        claim = claims[f"wu2023/{name}"]
+        verdict = judge(claim, RUNS[0].sample(stream(3, "wu2023")), "corrected")
+        assert verdict.outcome is Outcome.HOLDS, verdict.message
+
+
+def test_the_printed_constants_allow_a_step_that_diverges() -> None:
+    claim = claims["wu2023/proposition-1"]
+    step = proposition_1.too_long_a_step()
+    proof = prove(claim, "printed", step)
+    assert proof.proved
+    assert proof.twin.lhs > 4 * proof.twin.rhs
+    # With the corrected constants the same step is refused.
+    assert "gamma <= 1/C fails" in judge(claim, step, "corrected").message
+
+
+def test_watched_values_are_those_of_plain_descent() -> None:
+    i: RunInstance = RUNS[0].sample(stream(1, "wu2023"))
+    theta = i.theta
+    y = np.asarray(i.y)
+    for loss in np.asarray(watched(i, lambda t: np.sum(runs.residual_at(i, t) ** 2) / 2)):
+        slope = jax.grad(lambda t: ((model.outputs(i, t) - y) ** 2).sum() / 2)(theta)
+        theta = EncoderParams(*(a - i.gamma * g for a, g in zip(theta, slope, strict=True)))
+        np.testing.assert_allclose(
+            loss, np.sum((np.asarray(model.outputs(i, theta)) - y) ** 2) / 2, rtol=1e-9
+        )
+
+
+CONFIG = TrainConfig.of(
+    {
+        "model": "wu2023",
+        "n": 3,
+        "width": 6,
+        "steps": 4,
+        "seeds": (0,),
+        "data_options": {"T": 2, "d": 3},
+    }
+)
+
+
+def test_an_audited_run_is_measured() -> None:
+    found = subject(CONFIG, 0, delta=0.05)
+    history = found.history
+    first, second = history.pairs[0]
+    x = found.instances(PairInstance)[0].X
+    one, two = (
+        np.stack([np.asarray(jax.nn.softmax(s @ (W.W_Q.T @ W.W_K) @ s.T / 6**0.5)) @ s for s in x])
+        @ W.W_V.T
+        for W in (first, second)
+    )
+    assert history.flips[0] == np.sum((one > 0) != (two > 0))
+    assert history.loss[-1] < history.loss[0]
+    assert len(history.loss) == len(history.alpha) == len(history.flips) + 1 == 5
+    tables = found.findings
+    assert tables["along the run"]["(4) fails first at step"] == "never"
+    assert tables["at the start"]["alpha"] == pytest.approx(history.alpha[0], rel=1e-6)
+    assert tables["at the start"]["(2): right over left side"] > 1
+    kernels = tables["kernels and Hessian at the start"]
+    assert kernels["lambda_min of K, w_O"] == pytest.approx(history.alpha[0] ** 2, rel=1e-6)
+    json.dumps(tables)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"optimiser": "adam"}, {"model": "two-layer-relu"}, {"model_options": {"residual": True}}],
+)
+def test_an_audit_refuses_what_the_theorems_do_not_cover(changes: dict) -> None:
+    config = TrainConfig.of({**CONFIG.model_dump(), "data_options": {}, "data": None, **changes})
+    with pytest.raises(BadArgument):
+        subject(config, 0, delta=0.05)
+
+
+WIDTHS = np.array([128.0, 512.0, 2048.0])
+
+
+def hessian_table(init: str) -> WidthTable:
+    x = np.array([[1.0], [-0.4], [0.3]])
+    rows = []
+    for seed in range(4):
+        row = []
+        for width in WIDTHS.astype(int):
+            encoder = Encoder(1, int(width), 1 / width, output_scale(init, int(width)), "sum")
+            params = initialisations[init](encoder, seed)
+            row.append(scalar_hessian(params, x, tau0=encoder.tau0, tau1=encoder.tau1).norm())
+        rows.append(row)
+    return WidthTable(WIDTHS, np.array(rows))
+
+
+def test_the_hessian_falls_for_ntk_and_not_for_lecun() -> None:
+    claim = claims["wu2023/theorem-3-rate"]
+    assert judge(claim, hessian_table("ntk")).outcome is Outcome.HOLDS
+    refuted = judge(claim, hessian_table("lecun"))
+    assert refuted.outcome is Outcome.VIOLATED
+    assert abs(refuted.constants["exponent"]) < 0.1
+
+
+def test_the_kernel_converges_to_the_limit_of_lemma_1() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(4, 3, 5)) / np.sqrt(5)
+    limit = limit_wu2023(x, pooling="sum").total
+    rows = []
+    for seed in range(6):
+        row = []
+        for width in (64, 256, 1024):
+            encoder = Encoder(5, width, softmax_scale("ntk", width), width**-0.5, "sum")
+            kernel = ntk(encoder, initialisations["ntk"](encoder, seed), x).total
+            row.append(np.linalg.norm(kernel - limit) / np.linalg.norm(limit))
+        rows.append(row)
+    table = WidthTable(np.array([64.0, 256.0, 1024.0]), np.array(rows))
+    verdict = judge(claims["wu2023/lemma-1"], table)
+    assert verdict.outcome is not Outcome.VIOLATED, verdict.message
+    assert -0.75 < verdict.constants["exponent"] < -0.25
+    slow = claims["wu2023/lemma-1"].naive(
+        FLOATS, {"widths": table.widths.tolist(), "values": table.values.tolist()}, "measured"
+    )
+    np.testing.assert_allclose(slow, [verdict.lhs, verdict.rhs], rtol=1e-12)
