@@ -35,6 +35,7 @@ from ._losses import HALF_SQUARED_SUM as HALF_SQUARED_SUM
 from ._losses import LOGISTIC as LOGISTIC
 from ._losses import MEAN_SQUARED as MEAN_SQUARED
 from ._losses import Loss as Loss
+from ._losses import loss_of as loss_of
 from ._losses import losses as losses
 from ._losses import total as total
 from ._papers import Choice as Choice

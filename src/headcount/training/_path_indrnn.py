@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss
+from ..core import Array, Loss, loss_of
 from ..data import PositionalTokens
 from ..models import IndRNN, IndRNNParams
 from ._paths import (
@@ -104,9 +104,10 @@ def _gradient_table(
 
 
 def indrnn_path(
-    model: IndRNN, loss: Loss, chunk: int, tokens: PositionalTokens | None = None
+    model: IndRNN, loss: Loss | str, chunk: int, tokens: PositionalTokens | None = None
 ) -> GradientPath:
     """Loss and gradient of f = m^{-1/2} c . h_T [arda2026, App. B]."""
+    loss = loss_of(loss)
     root = math.sqrt(model.m)
     gradient_of_drive = _gradient_U if tokens is None else _gradient_table
     table, finish_U = _positional(tokens)

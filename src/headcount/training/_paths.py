@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, check_count, total
+from ..core import Array, Loss, check_count, loss_of, total
 from ..models import over_heads
 
 
@@ -96,7 +96,7 @@ def register_path(
 
 
 def gradient_path(
-    model: Any, loss: Loss, *, n: int, T: int, chunk: int | None = None, tokens: Any = None
+    model: Any, loss: Loss | str, *, n: int, T: int, chunk: int | None = None, tokens: Any = None
 ) -> GradientPath:
     """The fast path of this model if it has one, else the generic chunked path.
 
@@ -108,7 +108,7 @@ def gradient_path(
     build, chunk_size = own
     chunk = chunk_size(model, T) if chunk is None else check_count("chunk", chunk)
     form = () if tokens is None else (tokens,)
-    return build(model, loss, balanced(n, min(chunk, n)), *form)
+    return build(model, loss_of(loss), balanced(n, min(chunk, n)), *form)
 
 
 def balanced(n: int, chunk: int) -> int:
@@ -170,11 +170,12 @@ def _joined(parts: Any, data: Chunks) -> Any:
     return jax.tree.map(join, parts)
 
 
-def generic_path(model: Any, loss: Loss, chunk: int) -> GradientPath:
+def generic_path(model: Any, loss: Loss | str, chunk: int) -> GradientPath:
     """Automatic differentiation, chunk by chunk, for any f(params, x).
 
     The gradient is that in one head of each group, where the model has groups of equal heads.
     """
+    loss = loss_of(loss)
     batched = jax.vmap(model, in_axes=(None, 0))
 
     def chunk_loss(params: Any, data: Samples) -> Float[Array, ""]:
@@ -197,8 +198,9 @@ def generic_path(model: Any, loss: Loss, chunk: int) -> GradientPath:
 _GENERIC: tuple[PathBuilder, ChunkSize] = (generic_path, lambda model, T: default_chunk(T))
 
 
-def naive_path(model: Any, loss: Loss, chunk: int = 0) -> GradientPath:
+def naive_path(model: Any, loss: Loss | str, chunk: int = 0) -> GradientPath:
     """The slow twin of every path: one vmap over all samples, automatic differentiation."""
+    loss = loss_of(loss)
     batched = jax.vmap(model, in_axes=(None, 0))
 
     def whole(params: Any, data: tuple[Array, Array]) -> Float[Array, ""]:

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import xarray as xr
 
-from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, precision
+from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precision
 from ..core._tree import named_leaves
 from ._config import build_data, build_model, config_of_run
 from ._loop import Loop, Problem
@@ -70,22 +70,22 @@ def gathered(model: Any, arrays: dict[str, Array], prefix: str) -> Any:
 
 def replay(
     model: Any,
-    start: Any,
+    initial: Any,
     x: Array,
     y: Array,
     iterates: Any,
     record: Sequence[Recorder],
     *,
-    loss: Loss = MEAN_SQUARED,
+    loss: Loss | str = MEAN_SQUARED,
     dtype: str = "float64",
     chunk: int | None = None,
 ) -> dict[str, Array]:
     """What recorders would have written at these iterates (first axis: iterate) of one seed."""
     with precision(dtype):
-        loop = Loop(model, loss, gd(1.0), len(y), x.shape[1], chunk, ())
+        loop = Loop(model, loss_of(loss), gd(1.0), len(y), x.shape[1], chunk, ())
         look = programs(loop, tuple(record), 1).snapshot
         key = np.asarray(jax.random.key_data(jax.random.key(0)))[None]
-        one_seed = cast(jax.tree.map(lambda leaf: leaf[None], start), dtype)
+        one_seed = cast(jax.tree.map(lambda leaf: leaf[None], initial), dtype)
         problem = Problem(one_seed, cast(x, dtype), cast(y, dtype), key)
         count = len(next(iter(jax.tree.leaves(iterates))))
         found = []

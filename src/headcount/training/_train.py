@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Num
 
-from ..core import MEAN_SQUARED, Array, Loss, cast, losses, precision, stream
+from ..core import MEAN_SQUARED, Array, Loss, cast, loss_of, precision, stream
 from ..data import PositionalTokens
 from ._loop import Problem, State
 from ._programs import programs
@@ -52,7 +52,7 @@ def train(
     *,
     rule: UpdateRule,
     steps: int,
-    loss: str | Loss = MEAN_SQUARED,
+    loss: Loss | str = MEAN_SQUARED,
     seeds: Sequence[int] | None = None,
     validation: tuple[Array, Array] | None = None,
     record: str | Recorder | Sequence[str | Recorder] = (),
@@ -82,7 +82,7 @@ def train(
         y=as_floats("y", y),
         rule=rule,
         steps=steps,
-        loss=losses[loss] if isinstance(loss, str) else loss,
+        loss=loss_of(loss),
         seeds=tuple(seeds) if seeds is not None else (0,),
         validation=None if validation is None else _validation(*validation),
         recorders=tuple(recorders[r] if isinstance(r, str) else r for r in _listed(record)),

@@ -15,10 +15,10 @@ from ...core import Array
 from ...models import MultiHeadAttention
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic, dot, softmax
 from . import mixture_constants
 from .declare import claim, false
-from .instances import sizes
 from .mixture import MIXTURES, MixtureInstance, NaiveMixture, mixture_family, quiet
 from .naive import Data
 from .tokenised_mixture import gamma_star_of, naive_gamma_star
@@ -44,7 +44,7 @@ def _least_gamma(i: ScoresInstance) -> Any:
 
 
 def _draw(rng: np.random.Generator, count: int, T: int, L: int) -> ScoresInstance:
-    A = sizes(rng, 1e-2, 10.0, count)
+    A = log_uniform(rng, 1e-2, 10.0, count)
     B = A / 2 * rng.uniform(-1, 0.999, count)
     extra = rng.exponential(size=(count, T)) * (rng.random((count, 1)) < 0.5)
     inside = np.arange(T) < L

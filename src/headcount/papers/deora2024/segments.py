@@ -17,10 +17,11 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
+from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic, dot
 from . import constants, model, naive, naive_constants
 from .declare import HESSIAN_TIERS, claim
-from .instances import ModelInstance, as_rows, draw_models, project_model, sizes
+from .instances import ModelInstance, as_rows, draw_models, project_model
 from .naive import Data
 
 CELLS = 4
@@ -148,12 +149,12 @@ def draw_segments(rng: np.random.Generator, count: int, **shape: Any) -> Segment
     """Random pairs of points."""
     models = draw_models(rng, count, **shape)
     values = {f.name: getattr(models, f.name) for f in fields(ModelInstance)}
-    far = sizes(rng, 1e-3, 3.0, count, 1, 1, 1)
+    far = log_uniform(rng, 1e-3, 3.0, count, 1, 1, 1)
     return SegmentInstance(
         **values,
         dU=rng.normal(size=models.U.shape) * far,
         dW=rng.normal(size=models.W.shape) * far,
-        eta=sizes(rng, 1e-3, 3.0, count),
+        eta=log_uniform(rng, 1e-3, 3.0, count),
     )
 
 

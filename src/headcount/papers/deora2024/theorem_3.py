@@ -13,10 +13,10 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Bound, Check, Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants, naive_runs
 from .declare import HESSIAN_TIERS, claim, false
-from .instances import sizes
 from .naive import Data
 from .runs import RUNS, SHARP, V2, RunInstance, as_trace, ends, run_family
 from .setting import Setting
@@ -174,12 +174,12 @@ class SizesInstance(Domain):
 
 def _draw_sizes(rng: np.random.Generator, count: int) -> SizesInstance:
     return SizesInstance(
-        R=sizes(rng, 1.0, 3.0, count),
-        N=sizes(rng, 1.0, 1e2, count),
-        D=sizes(rng, 1.0, 1e2, count),
-        root_H=sizes(rng, 1.0, 1e6, count),
-        T=np.round(sizes(rng, 1.0, 1e6, count)),
-        d=np.round(sizes(rng, 1.0, 1e2, count)),
+        R=log_uniform(rng, 1.0, 3.0, count),
+        N=log_uniform(rng, 1.0, 1e2, count),
+        D=log_uniform(rng, 1.0, 1e2, count),
+        root_H=log_uniform(rng, 1.0, 1e6, count),
+        T=np.round(log_uniform(rng, 1.0, 1e6, count)),
+        d=np.round(log_uniform(rng, 1.0, 1e2, count)),
     )
 
 

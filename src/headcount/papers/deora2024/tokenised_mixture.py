@@ -12,10 +12,10 @@ import numpy as np
 
 from ...models import MultiHeadAttention
 from ...theory import Sides
+from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, norm
 from . import mixture_constants
 from .declare import claim, false, identity
-from .instances import safe_norm
 from .mixture import MIXTURES, MixtureInstance, NaiveMixture, quiet
 from .naive import Data
 
