@@ -44,6 +44,11 @@ def read_run(path: str | Path) -> Run:
         loss=stored["loss_trace"].values,
         final_loss=stored["final_loss"].values,
         average_loss=stored["average_loss"].values if "average_loss" in stored else None,
+        traces={
+            str(name).removesuffix("_trace"): v.values
+            for name, v in stored.data_vars.items()
+            if "iterate" in v.dims
+        },
         recorded_steps=stored["recorded_step"].values,
         records={name: stored[name].values for name in recorded},
         diverged_at=stored["diverged_at"].values,
@@ -91,5 +96,5 @@ def replay(
         found = []
         for k in range(count):
             params = cast(jax.tree.map(lambda leaf, k=k: leaf[k : k + 1], iterates), dtype)
-            found.append(jax.device_get(look(problem, params, None)))
+            found.append(jax.device_get(look(problem, params)))
     return {name: np.concatenate([one[name] for one in found]) for name in found[0]}

@@ -39,9 +39,11 @@ def exp(x: Number) -> Number:
     return math.exp(x) if isinstance(x, (int, float)) else jnp.exp(x)
 
 
-def rows_factor(T: int, readout: str = "full") -> float:
+def rows_factor(T: Number, readout: str = "full") -> Number:
     """sqrt(T) for a free U; T where every row is u; 1 where only the last row is [Sec. 2]."""
-    return {"full": T**0.5, "pooling": float(T), "last": 1.0}[readout]
+    if readout == "full":
+        return T**0.5
+    return 1.0 * T if readout == "pooling" else 1.0
 
 
 def beta_1(N: Number, R: Number, T: int, readout: str = "full") -> Number:

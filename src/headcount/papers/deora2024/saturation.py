@@ -21,7 +21,7 @@ from . import mixture_constants
 from .declare import claim, false
 from .mixture import MIXTURES, MixtureInstance, NaiveMixture, mixture_family, quiet
 from .naive import Data
-from .tokenised_mixture import _naive_star, _star_parts
+from .tokenised_mixture import gamma_star_of, naive_gamma_star
 
 
 @instance_class
@@ -244,7 +244,7 @@ def _order(i: MixtureInstance, variant: str) -> Sides:
     linear = mixture_constants.gamma_lin(i.S, i.T, i.zeta, i.Z_mu)
     if variant == "corrected":
         return Sides(linear, best)
-    star = _star_parts(i, "printed")
+    star = gamma_star_of(i, "printed")
     return Sides(jnp.stack([star, linear]), jnp.stack([best, star]))
 
 
@@ -255,7 +255,7 @@ def _order_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     linear = (m.L * m.S - 2 * (m.T - m.L) * m.Z_mu / m.S) / num.sqrt(num.number(2 * m.T))
     if variant == "corrected":
         return linear, best
-    star = _naive_star(num, m, "printed")
+    star = naive_gamma_star(num, m, "printed")
     return [star, linear], [best, star]
 
 

@@ -19,11 +19,11 @@ from ...core import Array
 from ...theory import Family, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.slow import Arithmetic, dot, flat, norm, softmax
+from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
 from . import naive_constants
 from .declare import claim, false, identity
 from .instances import LARGEST
 from .naive import Data, mixed
-from .naive_linalg import extreme_eigenvalues, outer_gram
 
 
 @instance_class

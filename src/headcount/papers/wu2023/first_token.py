@@ -15,10 +15,10 @@ from ...core import Array, self_attention
 from ...theory import Sides, instance_class
 from ...theory.domain import Domain, case_problem
 from ...theory.slow import Arithmetic, dot, flat, norm
+from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
 from .declare import false
 from .features import lowest_of_relu, lowest_of_relu_naively
 from .naive import Data, Theta, attention, mixed
-from .naive_linalg import extreme_eigenvalues, outer_gram
 from .random_weights import Case, delta_of, experiment, on_weights
 
 

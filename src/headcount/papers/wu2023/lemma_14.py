@@ -9,12 +9,12 @@ import numpy as np
 
 from ...theory import Hypothesis, Sides
 from ...theory.slow import Arithmetic, norm
+from ...theory.slow_spectrum import operator_norm
 from . import constants, model, naive, naive_constants
 from .declare import claim, false
 from .drift import lam_naively, lam_of
 from .instances import PAIRS, SMOOTH_PAIRS, PairInstance
 from .naive import Data, Number
-from .naive_linalg import spectral_norm
 
 APPENDIX = "App. C.1"
 
@@ -57,7 +57,7 @@ def _gap(i: PairInstance) -> Any:
 def _gap_naively(num: Arithmetic, data: Data) -> Number:
     points = naive.theta_of(data), naive.moved(data)[1]
     old, new = ([g.flat() for g in naive.jacobian(num, data, theta)] for theta in points)
-    return spectral_norm(
+    return operator_norm(
         num, [[a - b for a, b in zip(x, y, strict=True)] for x, y in zip(new, old, strict=True)]
     )
 

@@ -17,10 +17,10 @@ from ...core import Array
 from ...theory import Experiment, Kind, Sides, instance_class
 from ...theory.domain import Domain, case_problem
 from ...theory.slow import FLOATS, Arithmetic, dot, norm
+from ...theory.slow_spectrum import extreme_eigenvalues, gram, operator_norm
 from . import model
 from .declare import claim
 from .naive import Data
-from .naive_linalg import extreme_eigenvalues, gram, spectral_norm
 
 Case = Mapping[str, Any]
 Draw = Callable[[Case, np.random.Generator, int], Any]
@@ -75,7 +75,7 @@ def _upper(i: GaussianMatrix, variant: str) -> Sides:
 def _upper_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     W = data["W"]
     roots = num.sqrt(num.number(len(W))) + num.sqrt(num.number(len(W[0])))
-    return spectral_norm(num, W), roots + data["zeta"]
+    return operator_norm(num, W), roots + data["zeta"]
 
 
 def _lower(i: GaussianMatrix, variant: str) -> Sides:
@@ -146,7 +146,7 @@ def _lemma_6(i: InitialWeights, variant: str) -> Sides:
 
 
 def _lemma_6_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    return spectral_norm(num, data["W"]), 3 * num.sqrt(num.number(len(data["W"])))
+    return operator_norm(num, data["W"]), 3 * num.sqrt(num.number(len(data["W"])))
 
 
 def _lemma_20(i: InitialWeights, variant: str) -> Sides:

@@ -15,11 +15,11 @@ from ...core import Array
 from ...theory import Family, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.slow import Arithmetic, dot, flat, norm
+from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
 from . import model, naive
 from .declare import claim, false
 from .instances import LARGEST, MODELS, ModelInstance
 from .naive import Data, Number
-from .naive_linalg import extreme_eigenvalues, outer_gram
 
 
 @instance_class

@@ -23,9 +23,9 @@ from ...theory import Family, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.duals import Dual, duals
 from ...theory.slow import Arithmetic, dot, norm, softmax
+from ...theory.slow_spectrum import extreme_eigenvalues
 from .declare import claim, false, identity
 from .naive import Data, Number, Theta, gradient_Q
-from .naive_linalg import extreme_eigenvalues
 
 INITIALISATIONS = ("ntk", "lecun", "he")
 COPIES = 4
