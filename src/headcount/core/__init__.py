@@ -45,6 +45,7 @@ from ._papers import PaperRegistry as PaperRegistry
 from ._papers import papers as papers
 from ._precision import cast as cast
 from ._precision import float64 as float64
+from ._precision import in_float64 as in_float64
 from ._precision import own_precision as own_precision
 from ._precision import precision as precision
 from ._precision import traced as traced

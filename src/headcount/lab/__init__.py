@@ -54,7 +54,6 @@ from ._store import Store as Store
 from ._store import StoredTrial as StoredTrial
 from ._sweep import Problem as Problem
 from ._sweep import Reporter as Reporter
-from ._sweep import SilentReporter as SilentReporter
 from ._sweep import Sweep as Sweep
 from ._sweep import run_plan as run_plan
 from ._verdicts import CONFIRMED as CONFIRMED

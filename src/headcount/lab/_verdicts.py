@@ -96,7 +96,7 @@ def exponent(
 
 def fitted_exponent(
     claim: str, data: xr.Dataset, name: str, expected: tuple[float, float]
-) -> Verdict:
+) -> Finding:
     """The slope that `power_law` fitted for `name`, which the plot shows, lies in `expected`."""
     return inside(claim, fitted_slope(data, name), expected, "slope")
 

@@ -88,8 +88,8 @@ TRAINING = (
 )
 
 
-def descended(i: StartInstance, weights: Any = None) -> Any:
-    """theta_K."""
+def descended(i: Any, weights: Any = None) -> Any:
+    """theta_K on the mean or on a weighted loss."""
 
     def step(rows: Any, _: None) -> tuple[Any, None]:
         return rows - i.eta * model.loss_gradient(i, rows, weights), None

@@ -18,7 +18,7 @@ import numpy as np
 from ...theory import Bound, Check, Hypothesis, Kind, Sides, instance_class
 from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants, naive_runs
-from .corollary_5 import TRAINING, training_root, training_step
+from .corollary_5 import TRAINING, descended, training_root, training_step
 from .declare import HESSIAN_TIERS, claim
 from .good_start import NaiveStart, StartInstance, draw_starts, start_family
 from .naive import Data
@@ -61,22 +61,13 @@ def set_weights(n: int, m: int) -> tuple[Any, Any]:
     return whole, left
 
 
-def descend(i: Any, weights: Any) -> Any:
-    """theta_K on the weighted loss."""
-
-    def step(rows: Any, _: None) -> tuple[Any, None]:
-        return rows - i.eta * model.loss_gradient(i, rows, weights), None
-
-    return jax.lax.scan(step, i.rows, None, length=i.K)[0]
-
-
 def expected_losses(i: Any) -> tuple[Any, Any]:
     """(E Ltest(theta_K), E L(theta_K)) over training sets."""
     n = len(i.y)
     whole, _ = set_weights(n, i.m)
 
     def both(weights: Any) -> Any:
-        losses = model.losses(i, descend(i, weights))
+        losses = model.losses(i, descended(i, weights))
         return jnp.mean(losses), jnp.sum(weights * losses)
 
     test, train = jax.vmap(both)(jnp.asarray(whole))
@@ -161,8 +152,8 @@ on_populations = functools.partial(
 def _lipschitz(i: Any) -> tuple[Any, Any]:
     """(beta_1 over all runs, E[(1/m) sum_i |theta_K - theta_K^{-i}|])."""
     whole, left = set_weights(len(i.y), i.m)
-    ends = jax.vmap(functools.partial(descend, i))(jnp.asarray(whole))
-    others = jax.vmap(jax.vmap(functools.partial(descend, i)))(jnp.asarray(left))
+    ends = jax.vmap(functools.partial(descended, i))(jnp.asarray(whole))
+    others = jax.vmap(jax.vmap(functools.partial(descended, i)))(jnp.asarray(left))
     N = jnp.maximum(
         jnp.max(jax.vmap(model.widest)(ends)), jnp.max(jax.vmap(jax.vmap(model.widest))(others))
     )

@@ -116,11 +116,7 @@ def segment_of(i: SegmentInstance) -> Segment:
 
 def naive_segment_of(num: Arithmetic, data: Data) -> NaiveSegment:
     """The same in slow arithmetic."""
-    return NaiveSegment(num, data, naive.parameters(data), _move(data))
-
-
-def _move(data: Data) -> Any:
-    return naive.parameters({"U": data["dU"], "W": data["dW"]})
+    return NaiveSegment(num, data, naive.parameters(data), naive.move(data))
 
 
 def project_segment(i: SegmentInstance) -> SegmentInstance:
@@ -183,7 +179,7 @@ def _closeness_limit_naively(num: Arithmetic, data: Data, variant: str) -> Any:
 CLOSENESS = Hypothesis(
     "(18): |theta_1 - theta_2|^2 <= sqrt(H)/(2 beta_3)",
     lambda i: model.length(i, i.move) ** 2,
-    lambda num, data: naive.squared_length(num, data, _move(data)),
+    lambda num, data: naive.squared_length(num, data, naive.move(data)),
     threshold=_closeness_limit,
     naive_threshold=_closeness_limit_naively,
 )
@@ -262,7 +258,7 @@ def _tangent(i: SegmentInstance, variant: str) -> Sides:
 def _tangent_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     segment, rows = naive_segment_of(num, data), naive.parameters(data)
     gradient = naive.loss_gradient(num, data, naive.samples(num, data, rows))
-    pairs = zip(data["k"], gradient, _move(data), strict=True)
+    pairs = zip(data["k"], gradient, naive.move(data), strict=True)
     rise = num.total([k * dot(g, m) for k, g, m in pairs])
     bend = segment.beta_3(variant) / num.sqrt(segment.H) * segment.highest() / 2
     return segment.losses[0] + rise, segment.losses[-1] + bend * segment.length**2
@@ -292,7 +288,7 @@ def _expansion(i: SegmentInstance, variant: str) -> Sides:
 
 
 def _expansion_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    segment, rows, move = naive_segment_of(num, data), naive.parameters(data), _move(data)
+    segment, rows, move = naive_segment_of(num, data), naive.parameters(data), naive.move(data)
     first, second = (
         naive.loss_gradient(num, data, naive.samples(num, data, at))
         for at in (rows, naive.combined(rows, move, 1))
