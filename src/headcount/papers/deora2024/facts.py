@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Experiment, Family, Kind, Sides, instance_class
+from ...theory import Experiment, Kind, Sides, instance_class
 from ...theory.domain import Domain, case_problem
-from ...theory.families import safe_norm
+from ...theory.families import safe_norm, shaped
 from ...theory.slow import Arithmetic, norm
 from . import mixture_constants
 from .declare import claim, false
@@ -64,8 +64,7 @@ def _fraction(i: SignsInstance) -> SignsInstance:
 
 
 SIGNS = tuple(
-    Family(f"signs H={H}", functools.partial(_draw_signs, H=H), _fraction, differentiable=False)
-    for H in (3, 1, 16)
+    shaped("signs", _draw_signs, _fraction, differentiable=False, H=H) for H in (3, 1, 16)
 )
 
 claim(
