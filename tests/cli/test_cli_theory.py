@@ -49,7 +49,7 @@ def test_count_searches_real_runs(tmp_path, capsys):
 
 BAD = {
     "delta": (["audit", *TINY, "--delta", "1.5"], "delta"),
-    "model": (["audit", "--set", "model=wu2023"], "has no subject"),
+    "model": (["audit", "--model", "wu203"], "wu2023"),
     "run file": (["audit", "nowhere.nc"], "is not a run"),
     "loss": (["count", "--loss", "-1"], "loss"),
     "no target": (["count", "--theory-only"], "or gap, and not both"),
