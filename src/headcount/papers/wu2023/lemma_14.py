@@ -38,7 +38,8 @@ def _flips_naively(num: Arithmetic, data: Data) -> list[list[bool]]:
 
 def _flipped_weight(i: PairInstance) -> Any:
     """The largest norm of w_O' on the units that flip together in one sample and token."""
-    return jnp.sqrt(jnp.max(jnp.sum(jnp.where(flips(i), i.after.w_O**2, 0.0), axis=-1)))
+    squares = (i.after.w_O**2)[None, None, :]
+    return jnp.sqrt(jnp.max(jnp.sum(jnp.where(flips(i), squares, 0.0), axis=-1)))
 
 
 def _flipped_naively(num: Arithmetic, data: Data) -> Number:

@@ -29,8 +29,8 @@ def _shares(variant: str) -> int:
 def _rate(i: RunInstance, variant: str) -> Sides:
     losses = watched(i, lambda t: jnp.sum(runs.residual_at(i, t) ** 2) / 2)
     factor = 1 - i.gamma * i.alpha**2 / _shares(variant)
-    steps = jnp.arange(1, i.steps + 1)
-    return Sides(losses, factor**steps * i.start_loss, {"alpha": i.alpha, "factor": factor})
+    decay = jax.lax.pow(jnp.full(i.steps, factor), jnp.arange(1, i.steps + 1))
+    return Sides(losses, decay * i.start_loss, {"alpha": i.alpha, "factor": factor})
 
 
 def _rate_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:

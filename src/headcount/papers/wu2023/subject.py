@@ -149,7 +149,7 @@ def _findings(
 
 
 def _over(value: Any, start: float) -> float:
-    return float(value) / start if start > 0 else float("nan")
+    return float(value / start) if start > 0 else float("nan")
 
 
 def _start_table(start: Start) -> dict[str, float]:

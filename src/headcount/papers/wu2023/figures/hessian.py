@@ -132,7 +132,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        layout=(1, 3),
+        layout=(3, 1),
         notes="d = 1 as in the proof; one sample of Gaussian tokens with |X|_F = sqrt(d_s), so "
         "C_x = 1; sum pooling; closed form and Lanczos in float64, away from the kinks of relu.",
     )

@@ -105,7 +105,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        layout=(1, 3),
+        layout=(3, 1),
         notes="Tokens N(0, 1/d), sum pooling, float64. LeCun and He kernels grow with d_m, and "
         "their distance is taken after the best common factor.",
     )
