@@ -234,7 +234,6 @@ def _summary(
     return {
         "figure": plan.figure.id,
         "scale": plan.scale,
-        "notes": plan.figure.notes,
         "trials": counts,
         "seconds": seconds,
         "verdicts": [verdict.to_json() for verdict in verdicts],

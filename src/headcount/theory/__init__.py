@@ -47,6 +47,7 @@ from ._setting import Setting as Setting
 from ._subject import Observed as Observed
 from ._subject import Subject as Subject
 from ._subject import SubjectOf as SubjectOf
+from ._subject import slack_table as slack_table
 from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge

@@ -12,18 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...theory import Family, Hypothesis, Sides
+from ...theory.families import into_ball
 from ...theory.slow import Arithmetic, dot, flat, norm
 from . import constants, model, naive, naive_constants
 from .declare import claim, identity, near_start, table_of
 from .hypotheses import FEASIBLE, LABELS, NEAR_START, PAIRED, TRANSPORT
-from .instances import (
-    MODELS,
-    ModelInstance,
-    TargetInstance,
-    draw_targets,
-    into_ball,
-    project_model,
-)
+from .instances import MODELS, ModelInstance, TargetInstance, draw_targets, project_model
 from .lemma_3 import tight_models
 from .naive import Data
 

@@ -12,17 +12,18 @@ import numpy as np
 
 from ...core import pooled_attention
 from ...theory import Family, Sides
+from ...theory.families import log_uniform, safe_norm
 from ...theory.slow import Arithmetic, dot, flat, norm, softmax, times
 from .declare import claim, identity
 from .hypotheses import TOKENS, in_cube
-from .instances import HEADS, HeadInstance, SoftmaxInstance, safe_norm, spread
+from .instances import HEADS, HeadInstance, SoftmaxInstance
 from .naive import Data, one_head
 
 APPENDIX = "App. A.1"
 
 
 def _draw_softmax(rng: np.random.Generator, count: int, *, T: int) -> SoftmaxInstance:
-    logits = spread(rng, 1e-3, 30.0, count, 1) * rng.normal(size=(count, T))
+    logits = log_uniform(rng, 1e-3, 30.0, count, 1) * rng.normal(size=(count, T))
     return SoftmaxInstance(logits, rng.uniform(-2, 2, (count, T)))
 
 

@@ -18,11 +18,12 @@ from jaxtyping import Float
 from ...core import Activation, Array, pooled_attention
 from ...theory import Bound, Family, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import into_ball, log_uniform, safe_norm
 from ...theory.slow import Arithmetic, activation, dot, flat, norm, quadrature, times
 from . import constants, naive
 from .declare import claim
 from .hypotheses import SAMPLE
-from .instances import into_ball, safe_norm, spread, structured
+from .instances import structured
 from .naive import Data
 from .naive_rules import normal_density, over_interval, over_line
 from .setting import Setting
@@ -56,12 +57,12 @@ def _draw(
 ) -> AttentionInstance:
     X, q, _, W = structured(
         rng,
-        rng.normal(size=(count, T, d)) * spread(rng, 0.1, 5.0, count, T, 1),
+        rng.normal(size=(count, T, d)) * log_uniform(rng, 0.1, 5.0, count, T, 1),
         2 * rng.normal(size=(count, d)),
         rng.normal(size=(count, d)),
-        rng.normal(size=(count, d, d)) * spread(rng, 0.01, 8.0, count, 1, 1),
+        rng.normal(size=(count, d, d)) * log_uniform(rng, 0.01, 8.0, count, 1, 1),
     )
-    return AttentionInstance(X, q, W, spread(rng, 1e-2, 10.0, count, 3), activation)
+    return AttentionInstance(X, q, W, log_uniform(rng, 1e-2, 10.0, count, 3), activation)
 
 
 def _project(i: AttentionInstance) -> AttentionInstance:

@@ -23,10 +23,10 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import into_ball, log_uniform
 from ...theory.slow import Arithmetic, activation, dot
 from .declare import claim, false
 from .hypotheses import TOKENS
-from .instances import into_ball, spread
 from .naive import Data
 
 SLACK = 20.0
@@ -82,9 +82,9 @@ def _explicit_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any
 
 def _draw(rng: np.random.Generator, count: int, *, T: int, d: int, activation: str) -> UnitInstance:
     return UnitInstance(
-        X=rng.normal(size=(count, T, d)) * spread(rng, 0.2, 5.0, count, T, 1),
-        U=rng.normal(size=(count, d)) * spread(rng, 1e-3, 1e2, count, 1),
-        w=rng.normal(size=count) * spread(rng, 0.2, 3.0, count),
+        X=rng.normal(size=(count, T, d)) * log_uniform(rng, 0.2, 5.0, count, T, 1),
+        U=rng.normal(size=(count, d)) * log_uniform(rng, 1e-3, 1e2, count, 1),
+        w=rng.normal(size=count) * log_uniform(rng, 0.2, 3.0, count),
         activation=activation,
     )
 

@@ -21,8 +21,9 @@ from ...core import Array
 from ...core._tree import add, scale, squared_norm
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
+from ...theory.families import into_ball
 from .hypotheses import LABELS, PAIRED, TRANSPORT
-from .instances import ModelInstance, TargetInstance, draw_targets, into_ball, project_model
+from .instances import ModelInstance, TargetInstance, draw_targets, project_model
 from .model import difference, linear_outputs, outputs
 
 

@@ -15,10 +15,10 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Experiment, Family, Kind, Sides, instance_class
 from ...theory.domain import Domain, case_problem
+from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, norm
 from . import mixture_constants
 from .declare import claim, false
-from .instances import safe_norm
 from .naive import Data
 
 

@@ -78,15 +78,18 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Errors up to a factor for all schemes; the readings of Lemma 1 where it is stated."""
     draw_schemes(axes[:2], data, "shape_error", "kernel's distance, up to a factor")
     proved = data.sel(init="ntk", scaling="ntk")
-    labels = ("entrywise product", "", "matrix product, as printed", "share of W_Q and W_K")
+    labels = ("entrywise,", "", "as printed,", "share of $W_Q, W_K$,")
     for index, (name, label) in enumerate(zip(ERRORS, labels, strict=True)):
         if label:
-            draw_interval(axes[2], proved, f"mean_{name}", "d_m", label=label, index=index)
-            draw_power_law(axes[2], proved, name, "d_m", index=index)
-    axes[2].set_title("readings of Lemma 1, NTK, $\\tau_0 = d_m^{-1}$")
+            draw_interval(axes[2], proved, f"mean_{name}", "d_m", label=f"_{label}", index=index)
+            draw_power_law(axes[2], proved, name, "d_m", index=index, label=label)
+    axes[2].set_title("NTK, $\\tau_0 = d_m^{-1}$")
     log_log(axes[2], "width $d_m$", "relative distance")
     tick_at(axes[2], data["d_m"].values)
 
+
+_SMALL = {"n": 6, "T": 3, "d": 8, "tokens": "scaled"}
+_SIZES = {"n": 20, "T": 5, "d": 20, "tokens": "scaled"}
 
 figure = register(
     Figure(
@@ -94,22 +97,16 @@ figure = register(
         title="Distance of the tangent kernel from Lemma 1's limit against the width",
         reference="[wu2023, Lemma 1]",
         scales={
-            "smoke": {"seeds": 3, "widths": [32, 128, 512], "n": 6, "T": 3, "d": 8},
-            "quick": {"seeds": 5, "widths": [32, 128, 512, 2048], "n": 20, "T": 5, "d": 20},
-            "paper": {
-                "seeds": 10,
-                "widths": [32, 128, 512, 2048, 8192, 32768],
-                "n": 20,
-                "T": 5,
-                "d": 20,
-            },
+            "smoke": {"seeds": 3, "widths": [32, 128, 512], **_SMALL},
+            "quick": {"seeds": 5, "widths": [32, 128, 512, 2048], **_SIZES},
+            "paper": {"seeds": 10, "widths": [32, 128, 512, 2048, 8192, 32768], **_SIZES},
         },
         trials=width_trials(limit_widths),
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        layout=(1, 3),
-        notes="Raw Gaussian tokens, sum pooling, float64. LeCun and He kernels grow with d_m, and "
+        layout=(3, 1),
+        notes="Tokens N(0, 1/d), sum pooling, float64. LeCun and He kernels grow with d_m, and "
         "their distance is taken after the best common factor.",
     )
 )

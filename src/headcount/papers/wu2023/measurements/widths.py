@@ -64,7 +64,7 @@ def measure_limit(config: dict[str, Any], context: Context) -> dict[str, Any]:
     from ....models import Encoder, initialisations, output_scale, softmax_scale
 
     seed, widths = config["seed"], config["widths"]
-    law = GaussianRegression(config["T"], config["d"], "raw")
+    law = GaussianRegression(config["T"], config["d"], config["tokens"])
     x = law.sample(config["n"], seed).x
     limit = limit_wu2023(x, pooling="sum").total
     printed = printed_limit(x)
