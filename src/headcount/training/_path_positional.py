@@ -162,7 +162,7 @@ def _attend(shared: _Tables, own: _Tokens) -> _Attended:
     U_0, U_t = shared.U_0[None], shared.U_t[None]
     first = _written(own.xi[:, :1] * U_0 + own.s[:, :1] * U_t[:, 0])
     v = xi * U_0[None] + s * U_t - first[:, None]
-    if own.xi.shape[1] == 1:
+    if own.xi.shape[1] == 1:  # not by rounding alone: the gradient of W must be zero exactly
         v = jnp.zeros_like(e)
     ones = jnp.ones_like(own.xi)
     total = jnp.einsum("bt,btm->bm", ones, e)
