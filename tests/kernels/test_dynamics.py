@@ -105,7 +105,7 @@ def test_descent_equals_linearised_training_step_for_step(loss: Loss, radius: fl
 def test_small_steps_approach_the_flow_and_large_ones_diverge() -> None:
     gaps = []
     for steps in (400, 800):
-        run = kernel_descent(K, Y, eta=1.0 / steps, steps=steps, every=steps, **START)
+        run = kernel_descent(K, Y, eta=1.0 / steps, steps=steps, record_every=steps, **START)
         gaps.append(np.max(np.abs(run.train[-1] - kernel_flow(K, Y, [1.0], **START).train[0])))
     assert 1.8 < gaps[0] / gaps[1] < 2.2  # first order in the step size
     edge = 2 / (2 / 5 * np.linalg.eigvalsh(K)[-1])

@@ -90,7 +90,7 @@ def test_training_equals_plain_gradient_descent_on_the_linearised_model(loss: Lo
 def test_recording_every_k_steps_changes_nothing() -> None:
     model, initial, x, y = problem()
     dense = train_linearised(model, initial, x, y, eta=0.1, steps=6)
-    sparse = train_linearised(model, initial, x, y, eta=0.1, steps=6, every=3)
+    sparse = train_linearised(model, initial, x, y, eta=0.1, steps=6, record_every=3)
     np.testing.assert_array_equal(sparse.steps, [0, 3, 6])
     np.testing.assert_allclose(sparse.train, dense.train[::3], rtol=1e-13)
     assert sparse.to_xarray().train.sizes == {"step": 3, "sample": 5}
@@ -122,6 +122,6 @@ def test_bad_arguments() -> None:
     with pytest.raises(BadArgument, match="not -1 or 1"):
         train_linearised(model, initial, x, 0.5 * y, eta=0.1, steps=2, loss=LOGISTIC)
     with pytest.raises(BadArgument, match="divide"):
-        train_linearised(model, initial, x, y, eta=0.1, steps=5, every=2)
+        train_linearised(model, initial, x, y, eta=0.1, steps=5, record_every=2)
     with pytest.raises(BadArgument, match="eta"):
         train_linearised(model, initial, x, y, eta=-1.0, steps=5)

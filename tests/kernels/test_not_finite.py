@@ -6,13 +6,16 @@ import pytest
 
 from headcount.core import BadArgument, normal, stream
 from headcount.kernels import (
+    NTKOperator,
     direction_margins,
     head_hessians,
     hessian_extremes,
     linear_margin,
+    ntk,
+    ntk_to_file,
     train_linearised,
 )
-from headcount.models import PooledAttention, paired
+from headcount.models import Encoder, PooledAttention, ntk_normal, paired
 
 MODEL = PooledAttention(3, 4)
 START = paired(MODEL, 0)
@@ -45,3 +48,33 @@ def test_a_margin_below_the_root_of_rounding_is_undecided():
     assert linear_margin(close, np.array([1.0, -1.0])).status == "undecided"
     same = np.array([[[1.0, 0.3]], [[1.0, 0.3]]])
     assert linear_margin(same, np.array([1.0, -1.0])).status == "not separable"
+
+
+@pytest.mark.parametrize("method", ["structured", "jacobian", "vector-products"])
+def test_an_overflowing_kernel_says_so(method):
+    """|x|^2 = 1e50 has no place in float32; in float64 it has."""
+    huge = 1e25 * X
+    with pytest.raises(
+        BadArgument, match=r"dtype = .float32.: overflows in block .* of .*; use dtype=.float64."
+    ):
+        ntk(MODEL, START, huge, dtype="float32", method=method)
+    assert np.all(np.isfinite(ntk(MODEL, START, huge, method=method).total))
+    with pytest.raises(BadArgument, match=r"'float64': overflows .*; scale the tokens"):
+        ntk(MODEL, START, 1e200 * X, method=method)
+
+
+def test_overflow_is_named_on_file_and_without_a_matrix(tmp_path):
+    with pytest.raises(BadArgument, match="overflows in block"):
+        ntk_to_file(MODEL, START, 1e200 * X, file=tmp_path / "kernel.nc")
+    operator = NTKOperator(MODEL, START, 1e25 * X, dtype="float32")
+    with pytest.raises(BadArgument, match="overflows in a product"):
+        operator @ Y
+    with pytest.raises(BadArgument, match="overflows in the diagonal"):
+        NTKOperator(MODEL, START, 1e200 * X).diagonal()
+
+
+def test_parameters_that_a_dtype_cannot_hold():
+    model = Encoder(3, 5, 0.4, 0.5, "mean")
+    heavy = jax.tree.map(lambda leaf: 1e25 * leaf, ntk_normal(model, 0))
+    with pytest.raises(BadArgument, match=r"overflows in block .* of wu2023"):
+        ntk(model, heavy, X, dtype="float32")

@@ -9,7 +9,7 @@ import numpy as np
 from headcount import lab
 
 
-class Messages(lab.SilentReporter):
+class Messages(lab.Reporter):
     """Keeps what it is told."""
 
     def __init__(self) -> None:

@@ -317,7 +317,7 @@ def test_bad_plans_are_refused(change: dict[str, Any], match: str) -> None:
         lab.make_plan(**({"figure": "toy/mean"} | change))
 
 
-class Finished(lab.SilentReporter):
+class Finished(lab.Reporter):
     """Notes how trials ended, and does something after some of them."""
 
     def __init__(self, after: int, then: Any) -> None:

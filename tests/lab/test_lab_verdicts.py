@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from headcount import core, lab
 
@@ -109,3 +110,15 @@ def test_monotone() -> None:
     assert "between 16 and 32" in verdict.sentence
     with pytest.raises(core.BadArgument, match="increasing, decreasing"):
         lab.monotone("c", X, FALLING, "down")
+
+
+def test_fitted_exponent_reads_the_slope_that_was_stored() -> None:
+    """The same verdict as from the values; and a changed store changes it: nothing is fitted."""
+    values = xr.DataArray(FALLING, dims=("seed", "m"), coords={"m": X}, name="error")
+    law = lab.power_law(values, "m")
+    expected = (-0.6, -0.4)
+    assert lab.fitted_exponent("c", law, "error", expected) == lab.exponent(
+        "c", X, FALLING, expected
+    )
+    moved = law.assign(error_slope=law["error_slope"] + 1)
+    assert lab.fitted_exponent("c", moved, "error", expected).value > 0

@@ -29,7 +29,9 @@ from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import FLOATS
 
-BUDGET = Budget(random=1000, restarts=4, steps=50)
+BUDGET = Budget(random=1000, restarts=4, steps=0)
+"""Draws and hops around the worst of them. Ascents are compiled for minutes, so they are left to
+tests/theory/test_power.py and to `make power`; what they found is on file and is judged here."""
 SEARCHED = [name for name, claim in claims.items() if claim.families]
 IDENTITIES = [name for name in SEARCHED if claims[name].kind is Kind.IDENTITY]
 FREQUENCIES = [name for name, claim in claims.items() if claim.experiment is not None]
@@ -50,7 +52,7 @@ def shortened(name: str) -> Claim:
 
 @functools.cache
 def searched(name: str, variant: str | None = None) -> Falsification:
-    """One search per claim: 1,000 random admissible instances, ascents, constructions."""
+    """One search per claim: 1,000 draws, hops around the worst, constructions, what is on file."""
     return falsify(shortened(name), variant, budget=BUDGET)
 
 
@@ -60,6 +62,7 @@ def tameness(instance: object) -> float:
     return max(abs(np.log(max(size, 1e-300))) for size in sizes)
 
 
+@functools.cache
 def instance_of(claim: Claim) -> object:
     """The tamest of 32 draws: agreement to many digits is asked where float64 can give it."""
     if claim.families:
@@ -74,7 +77,7 @@ def instance_of(claim: Claim) -> object:
 
 
 @pytest.mark.parametrize("name", SEARCHED)
-def test_the_default_variant_survives_random_instances_and_ascent(name: str) -> None:
+def test_the_default_variant_survives_a_search(name: str) -> None:
     found = searched(name)
     assert found.instances >= BUDGET.random
     assert not found.violated, found.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import h5py
 import jax
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from headcount.training import (
     build_problem,
     config_of_run,
     optimisers,
+    read_run,
     recipe_of,
     run_config,
 )
@@ -125,3 +127,29 @@ def test_a_run_file_gives_its_configuration_back_and_an_old_one_is_refused(tmp_p
     old = run.save(tmp_path / "old.nc")
     with pytest.raises(BadArgument, match="with the fields activation, gamma; train it again"):
         config_of_run(old)
+
+
+OLDER = {
+    "final_loss": "without final_loss",
+    "loss_trace": "without loss_trace",
+    "diverged_at": "without diverged_at",
+    "initial_U": "without initial parameters",
+    "final_W": "without final parameters",
+}
+
+
+def test_a_run_file_of_an_older_layout_is_refused_in_one_line(tmp_path):
+    path = run_config(TrainConfig.of({**SMALL, **TEACHER})).save(tmp_path / "run.nc")
+    read_run(path)
+    for name, message in OLDER.items():
+        with h5py.File(path, "a") as file:
+            file.move(name, f"older_{name}")
+        with pytest.raises(BadArgument, match=f"another version: {message}; train it again") as bad:
+            read_run(path)
+        assert "\n" not in str(bad.value)
+        with h5py.File(path, "a") as file:
+            file.move(f"older_{name}", name)
+    with h5py.File(path, "a") as file:
+        del file.attrs["seconds"]
+    with pytest.raises(BadArgument, match="without seconds"):
+        read_run(path)

@@ -35,6 +35,7 @@ from ._losses import HALF_SQUARED_SUM as HALF_SQUARED_SUM
 from ._losses import LOGISTIC as LOGISTIC
 from ._losses import MEAN_SQUARED as MEAN_SQUARED
 from ._losses import Loss as Loss
+from ._losses import loss_of as loss_of
 from ._losses import losses as losses
 from ._losses import total as total
 from ._papers import Choice as Choice
@@ -44,6 +45,7 @@ from ._papers import PaperRegistry as PaperRegistry
 from ._papers import papers as papers
 from ._precision import cast as cast
 from ._precision import float64 as float64
+from ._precision import in_float64 as in_float64
 from ._precision import own_precision as own_precision
 from ._precision import precision as precision
 from ._precision import traced as traced

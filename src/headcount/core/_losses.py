@@ -63,6 +63,12 @@ LOGISTIC = losses.register(
 """(1/n) sum_j log(1 + exp(-y_j f_j)), labels +-1 [deora2024, Sec. 2]."""
 
 
-def total(loss: Loss, f: Vector, y: Vector) -> Float[Array, ""]:
+def loss_of(loss: Loss | str) -> Loss:
+    """The loss itself, or the registered one of this name."""
+    return losses[loss] if isinstance(loss, str) else loss
+
+
+def total(loss: Loss | str, f: Vector, y: Vector) -> Float[Array, ""]:
     """The loss of outputs f on labels y."""
-    return loss.weight(f.shape[0]) * jnp.sum(loss.pointwise(f, y))
+    chosen = loss_of(loss)
+    return chosen.weight(f.shape[0]) * jnp.sum(chosen.pointwise(f, y))

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ._checks import check_choice
@@ -81,3 +82,10 @@ def _on_device(array: Any, dtype: str) -> Any:
     fresh = room[first : first + size].view(dtype).reshape(array.shape)
     np.copyto(fresh, array, casting="same_kind")
     return jax.device_put(fresh, may_alias=True)
+
+
+def in_float64(program: Callable[..., Any], *arrays: Any) -> Any:
+    """The program's results as NumPy arrays, computed in float64 from these pytrees."""
+    with float64():
+        inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), arrays)
+        return jax.tree.map(np.asarray, program(*inputs))

@@ -1,7 +1,6 @@
 """Data models of the three papers, each with the assumption it claims and a way to measure it."""
 
 from ._ar import ARWindows as ARWindows
-from ._ar import positional_channels as positional_channels
 from ._base import DataModel as DataModel
 from ._base import Dataset as Dataset
 from ._base import Measurement as Measurement
@@ -24,6 +23,8 @@ from ._images import chosen_images as chosen_images
 from ._images import load_images as load_images
 from ._images import patches as patches
 from ._images import read_idx as read_idx
+from ._positional import PositionalTokens as PositionalTokens
+from ._positional import positional_channels as positional_channels
 from ._series import read_series as read_series
 from ._series import windows_of_series as windows_of_series
 from ._teacher import TransportTeacher as TransportTeacher

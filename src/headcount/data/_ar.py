@@ -23,17 +23,11 @@ from ..core import (
 )
 from ._base import Dataset, Measurement, data_models, token_norms
 from ._gaussian import clip_to_ball
+from ._positional import PositionalTokens, positional_channels
 
 STANDARDISATIONS = ("train", "train+val", "none")
 WINDOWS = ("disjoint", "overlapping")
 SPLITS = ("separate", "random")
-
-
-def positional_channels(T: int, pairs: int) -> Float[Array, "T channels"]:
-    """sin(w_k t) for k = 0..pairs-1, then cos(w_k t), with w_k = 2 pi / (32 2^k), t = 0..T-1."""
-    frequencies = 2 * math.pi / (32 * 2.0 ** np.arange(pairs))
-    angles = np.arange(T)[:, None] * frequencies
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -89,6 +83,11 @@ class ARWindows:
     def d(self) -> int:
         """Features per token."""
         return 1 + 2 * self.pairs
+
+    @property
+    def token_form(self) -> PositionalTokens | None:
+        """The form of its tokens, from which a gradient path can save work."""
+        return PositionalTokens(self.T, self.pairs) if self.pairs else None
 
     @property
     def informative(self) -> int:

@@ -24,30 +24,16 @@ def _gaussian(shape: tuple[int, ...], width: int, tokens: str, seed: int, part: 
     return Dataset(x, normal(stream(seed, "wu2023", part, "y"), shape[:1]))
 
 
-@dataclass(frozen=True)
-class GaussianRegression:
-    """X: d_s x d with Gaussian entries, y ~ N(0, 1) independent of X [wu2023, Sec. 5.1].
+class _Parts:
+    """Training and validation samples from one law, with the paper's four assumptions."""
 
-    T is the paper's d_s. tokens "raw": entries N(0, 1), as the paper says; "scaled": N(0, 1/d),
-    so that tokens have norm near 1 and the printed step sizes are stable.
-    """
-
-    T: int = 10
-    d: int = 100
-    tokens: str = "scaled"
-    name: ClassVar[str] = "gaussian-regression"
     assumption: ClassVar[str] = (
         "wu2023, Assumptions 1 to 4: bounded Frobenius norm (with the realised C_x), full row "
         "rank, dissimilar samples, full-rank covariance of the summed tokens"
     )
 
-    def __post_init__(self) -> None:
-        check_count("T", self.T)
-        check_count("d", self.d)
-        check_choice("tokens", self.tokens, TOKENS)
-
     def _part(self, n: int, seed: int, part: str) -> Dataset:
-        return _gaussian((n, self.T, self.d), self.d, self.tokens, seed, part)
+        raise NotImplementedError
 
     def sample(self, n: int, seed: int) -> Dataset:
         """n samples."""
@@ -64,7 +50,29 @@ class GaussianRegression:
 
 
 @dataclass(frozen=True)
-class VectorInput:
+class GaussianRegression(_Parts):
+    """X: d_s x d with Gaussian entries, y ~ N(0, 1) independent of X [wu2023, Sec. 5.1].
+
+    T is the paper's d_s. tokens "raw": entries N(0, 1), as the paper says; "scaled": N(0, 1/d),
+    so that tokens have norm near 1 and the printed step sizes are stable.
+    """
+
+    T: int = 10
+    d: int = 100
+    tokens: str = "scaled"
+    name: ClassVar[str] = "gaussian-regression"
+
+    def __post_init__(self) -> None:
+        check_count("T", self.T)
+        check_count("d", self.d)
+        check_choice("tokens", self.tokens, TOKENS)
+
+    def _part(self, n: int, seed: int, part: str) -> Dataset:
+        return _gaussian((n, self.T, self.d), self.d, self.tokens, seed, part)
+
+
+@dataclass(frozen=True)
+class VectorInput(_Parts):
     """x in R^D as one token of D features or as D tokens of one feature [wu2023, Corollary 1].
 
     layout "row": (1, D), where the encoder is a two-layer ReLU network; "column": (D, 1), where
@@ -76,7 +84,6 @@ class VectorInput:
     layout: str = "row"
     tokens: str = "scaled"
     name: ClassVar[str] = "vector-input"
-    assumption: ClassVar[str] = GaussianRegression.assumption
 
     def __post_init__(self) -> None:
         check_count("D", self.D)
@@ -96,19 +103,6 @@ class VectorInput:
     def _part(self, n: int, seed: int, part: str) -> Dataset:
         x, y = _gaussian((n, self.D), self.D, self.tokens, seed, part)
         return Dataset(x.reshape(n, self.T, self.d), y)
-
-    def sample(self, n: int, seed: int) -> Dataset:
-        """n samples."""
-        return self._part(check_count("n", n), seed, "train")
-
-    def sample_split(self, n: int, n_val: int, seed: int) -> tuple[Dataset, Dataset]:
-        """Independent training and validation samples."""
-        check_count("n_val", n_val)
-        return self.sample(n, seed), self._part(n_val, seed, "validation")
-
-    def measure(self, dataset: Dataset) -> dict[str, Measurement]:
-        """C_x, row rank, the tail of Assumption 3 and C_Sigma."""
-        return encoder_assumptions(dataset)
 
 
 def encoder_assumptions(dataset: Dataset) -> dict[str, Measurement]:

@@ -13,7 +13,17 @@ import numpy as np
 import xarray
 from jaxtyping import Float, Num
 
-from ..core import MEAN_SQUARED, Array, BadArgument, Loss, check_shape, float64, mappable, total
+from ..core import (
+    MEAN_SQUARED,
+    Array,
+    BadArgument,
+    Loss,
+    check_shape,
+    float64,
+    loss_of,
+    mappable,
+    total,
+)
 from ._linearised import check_labels, check_schedule
 from ._regression import check_kernel, check_targets, spectrum_of
 
@@ -85,7 +95,7 @@ def kernel_flow(
     y: Float[Array, "n"],
     times: Num[Array, "k"] | Sequence[int | float],
     *,
-    loss: Loss = MEAN_SQUARED,
+    loss: Loss | str = MEAN_SQUARED,
     f0: Float[Array, "n"] | float = 0.0,
     kernel_test: Float[Array, "n_test n"] | None = None,
     f0_test: Float[Array, "n_test"] | float = 0.0,
@@ -98,6 +108,7 @@ def kernel_flow(
     V^T; the test points use the same coefficients. t = 0 is f0, t = infinity ridgeless regression.
     Eigenvalues of at most cutoff times the largest (default n eps) never move.
     """
+    loss = loss_of(loss)
     at = np.atleast_1d(np.asarray(times, np.float64))
     if at.ndim != 1 or not np.all(at >= 0):
         raise BadArgument("times", times, "must be numbers >= 0 (infinity allowed)", fix="use [0.]")
@@ -134,12 +145,12 @@ def kernel_descent(
     *,
     eta: float,
     steps: int,
-    loss: Loss = MEAN_SQUARED,
+    loss: Loss | str = MEAN_SQUARED,
     f0: Float[Array, "n"] | float = 0.0,
     kernel_test: Float[Array, "n_test n"] | None = None,
     f0_test: Float[Array, "n_test"] | float = 0.0,
     radius: float | None = None,
-    every: int = 1,
+    record_every: int = 1,
 ) -> KernelTrajectory:
     """Gradient descent of step size eta under a constant kernel, for any loss.
 
@@ -149,14 +160,15 @@ def kernel_descent(
     parameters onto |params - initial| <= radius. A step size beyond 2/(kappa lambda_max) diverges,
     and the result shows it.
     """
-    check_schedule(eta, steps, every, radius)
+    loss = loss_of(loss)
+    check_schedule(eta, steps, record_every, radius)
     problem = _problem(kernel, y, f0, kernel_test, f0_test, loss)
     with float64():
         coefficients, train = _descend(
-            loss, steps // every, every, problem.K, problem.y, problem.f0, float(eta),
+            loss, steps // record_every, record_every, problem.K, problem.y, problem.f0, float(eta),
             np.inf if radius is None else float(radius),
         )  # fmt: skip
-    at = every * np.arange(steps // every + 1)
+    at = record_every * np.arange(steps // record_every + 1)
     return _trajectory(problem, at, np.asarray(train), np.asarray(coefficients), "descent", loss)
 
 

@@ -26,6 +26,7 @@ from ..core import (
     check_samples,
     check_shape,
     float64,
+    loss_of,
     normal,
     own_precision,
     stream,
@@ -71,12 +72,13 @@ def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
 
 
 def loss_function(
-    model: Function, loss: Loss, x: Float[Array, "n T d"], y: Float[Array, "n"]
+    model: Function, loss: Loss | str, x: Float[Array, "n T d"], y: Float[Array, "n"]
 ) -> Scalar:
     """params -> the loss of the model on the data."""
     check_samples(x, y)
-    check_labels(loss, y)
-    return _OfModel(model, lambda f, params: total(loss, jax.vmap(f, (None, 0))(params, x), y))
+    chosen = loss_of(loss)
+    check_labels(chosen, y)
+    return _OfModel(model, lambda f, params: total(chosen, jax.vmap(f, (None, 0))(params, x), y))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from ..core import (
     check_positive,
     check_samples,
     float64,
+    loss_of,
     mappable,
     own_precision,
     total,
@@ -106,10 +107,10 @@ def train_linearised(
     *,
     eta: float,
     steps: int,
-    loss: Loss = MEAN_SQUARED,
+    loss: Loss | str = MEAN_SQUARED,
     x_test: Float[Array, "n_test T d"] | None = None,
     radius: float | None = None,
-    every: int = 1,
+    record_every: int = 1,
 ) -> LinearisedRun:
     """`steps` steps of gradient descent of size eta on the loss of f_lin, started at initial.
 
@@ -120,22 +121,23 @@ def train_linearised(
     """
     check_samples(x, y)
     check_finite_leaves("initial", initial)
+    loss = loss_of(loss)
     check_labels(loss, y)
-    check_schedule(eta, steps, every, radius)
+    check_schedule(eta, steps, record_every, radius)
     with float64():
         start = cast(initial, "float64")
         both = np.asarray(x, np.float64)
         if x_test is not None:
             both = np.concatenate([both, np.asarray(x_test, np.float64)])
         moved, outputs, losses = _descend(
-            model, loss, steps // every, every, start, both, np.asarray(y, np.float64),
-            float(eta), np.inf if radius is None else float(radius),
+            model, loss, steps // record_every, record_every, start, both,
+            np.asarray(y, np.float64), float(eta), np.inf if radius is None else float(radius),
         )  # fmt: skip
         params = jax.tree.map(np.asarray, jax.tree.map(jnp.add, start, moved))
     n = len(y)
     outputs = np.asarray(outputs)
     return LinearisedRun(
-        steps=every * np.arange(steps // every + 1),
+        steps=record_every * np.arange(steps // record_every + 1),
         train=outputs[:, :n],
         test=None if x_test is None else outputs[:, n:],
         loss=np.asarray(losses),
@@ -198,12 +200,13 @@ def check_signs(y: Any) -> None:
         )
 
 
-def check_schedule(eta: float, steps: int, every: int, radius: float | None) -> None:
+def check_schedule(eta: float, steps: int, record_every: int, radius: float | None) -> None:
     """Step size, number of steps, recording interval and optional radius of a descent."""
     check_positive("eta", eta)
     check_count("steps", steps)
-    check_count("every", every)
-    if steps % every:
-        raise BadArgument("every", every, f"does not divide steps = {steps}", fix="use every=1")
+    check_count("record_every", record_every)
+    if steps % record_every:
+        problem = f"does not divide steps = {steps}"
+        raise BadArgument("record_every", record_every, problem, fix="use record_every=1")
     if radius is not None:
         check_positive("radius", radius)

@@ -261,11 +261,27 @@ def kernel_tile(
     else:
         a = left.rows(*rows) if left_features is None else left_features
         b = a if diagonal else right.rows(*columns)
-        tiles = {name: contract(a[name], b[name]) for name in problem.names}
+        with np.errstate(over="ignore", invalid="ignore"):
+            tiles = {name: contract(a[name], b[name]) for name in problem.names}
+    for name, tile in tiles.items():
+        check_held(problem, tile, f"block {name} of the kernel")
     if diagonal:
         for tile in tiles.values():
             np.copyto(tile, tile.T, where=np.tri(len(tile), k=-1, dtype=bool))
     return tiles
+
+
+def check_held(problem: Problem, values: Float[np.ndarray, "..."], what: str) -> None:
+    """Raise where finite parameters and samples give numbers that the dtype cannot hold."""
+    if np.all(np.isfinite(values)):
+        return
+    smaller = "scale the tokens or parameters down"
+    raise BadArgument(
+        "dtype",
+        problem.dtype,
+        f"overflows in {what} of {model_name(problem.model)}",
+        fix=smaller if problem.dtype == "float64" else f'use dtype="float64" or {smaller}',
+    )
 
 
 def tile_ranges(
@@ -314,7 +330,8 @@ def _numbers(argument: str, value: Any, dtype: str) -> Float[np.ndarray, "..."]:
     if array.dtype.kind not in "fiub" and str(array.dtype) != "bfloat16":
         raise BadArgument(argument, f"array of {array.dtype}", "is not real", fix="give floats")
     check_finite(argument, array)
-    return array.astype(dtype)
+    with np.errstate(over="ignore"):  # what the kernel makes of it is checked
+        return array.astype(dtype)
 
 
 def model_name(model: Any) -> str:

@@ -29,7 +29,7 @@ from ..core import (
 from ._features import contract_diagonal, pull_back, push_forward
 from ._generic import pull_back_outputs, push_forward_outputs
 from ._ntk import EmpiricalNTK
-from ._source import FeatureSource, chunk_size, prepare
+from ._source import FeatureSource, check_held, chunk_size, prepare
 
 
 class NTKOperator(scipy.sparse.linalg.LinearOperator):
@@ -62,11 +62,16 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
 
     def _matvec(self, v: Float[np.ndarray, "n *column"]) -> Float[np.ndarray, "n"]:
         v = np.asarray(v, self.dtype).reshape(-1)
-        if self._stored:
-            features = self._source.rows(0, len(self._source.x))
-            parts = [push_forward(f, pull_back(f, v)) for f in features.values()]
-            return np.sum(parts, axis=0, dtype=self.dtype)
-        return self._by_passes(v)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = self._by_features(v) if self._stored else self._by_passes(v)
+        if np.all(np.isfinite(v)):
+            check_held(self.problem, product, "a product with the kernel")
+        return product
+
+    def _by_features(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+        features = self._source.rows(0, len(self._source.x))
+        parts = [push_forward(f, pull_back(f, v)) for f in features.values()]
+        return np.sum(parts, axis=0, dtype=self.dtype)
 
     def _rmatvec(self, v: Float[np.ndarray, "n *column"]) -> Float[np.ndarray, "n"]:
         return self._matvec(v)
@@ -90,7 +95,9 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         for s in range(0, n, chunk):
             e = min(s + chunk, n)
             for factors in self._source.rows(s, e).values():
-                out[s * o : e * o] += contract_diagonal(factors)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    out[s * o : e * o] += contract_diagonal(factors)
+        check_held(self.problem, out, "the diagonal of the kernel")
         return out
 
 

@@ -40,6 +40,7 @@ from ._seeds import parse_seeds as parse_seeds
 from ._statistics import Estimate as Estimate
 from ._statistics import SlopeFit as SlopeFit
 from ._statistics import difference_from as difference_from
+from ._statistics import fitted_slope as fitted_slope
 from ._statistics import geometric_mean as geometric_mean
 from ._statistics import loglog_slope as loglog_slope
 from ._statistics import mean as mean
@@ -53,7 +54,6 @@ from ._store import Store as Store
 from ._store import StoredTrial as StoredTrial
 from ._sweep import Problem as Problem
 from ._sweep import Reporter as Reporter
-from ._sweep import SilentReporter as SilentReporter
 from ._sweep import Sweep as Sweep
 from ._sweep import run_plan as run_plan
 from ._verdicts import CONFIRMED as CONFIRMED
@@ -62,6 +62,7 @@ from ._verdicts import NOT_CONFIRMED as NOT_CONFIRMED
 from ._verdicts import Finding as Finding
 from ._verdicts import difference as difference
 from ._verdicts import exponent as exponent
+from ._verdicts import fitted_exponent as fitted_exponent
 from ._verdicts import inside as inside
 from ._verdicts import monotone as monotone
 from ._verdicts import ordering as ordering

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._statistics import Estimate, SlopeFit
+from ._statistics import SlopeFit, fitted_slope
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,8 +48,7 @@ def draw_power_law(
     ax: Any, data: xr.Dataset, name: str, x: str, *, index: int = 0, label: str = ""
 ) -> Any:
     """What `power_law` stored for `name`: dashed fit, slope and interval in the legend."""
-    slope, low, high = (float(data[f"{name}_slope{end}"]) for end in ("", "_low", "_high"))
-    estimate = Estimate(slope, low, high, 0)
+    estimate = fitted_slope(data, name)
     text = f"{label} {SlopeFit(estimate, estimate, 0.0).describe()}".strip()
     colour = COLOURS[index % len(COLOURS)]
     ax.plot(data[x].values, data[f"{name}_fit"].values, color=colour, linestyle="--", label=text)

@@ -269,8 +269,8 @@ def power_law(
 ) -> xr.Dataset:
     """The log-log fit of `data` against its dimension `x`, as variables to plot and to store.
 
-    `name_slope` with `_low`, `_high` (over seeds), `name_line_slope` with `_low`, `_high` (least
-    squares of the means) and `name_fit`, the fitted values at x. Other dimensions stay.
+    `name_slope` with `_low`, `_high` (over `_count` seeds), `name_line_slope` with `_low`, `_high`
+    (least squares of the means) and `name_fit`, the fitted values at x. Other dimensions stay.
     """
     import xarray as xr
 
@@ -281,19 +281,28 @@ def power_law(
     outer = values.shape[: len(rest)]
     ends = ("", "_low", "_high")
     columns = [f"{name}_slope{end}" for end in ends] + [f"{name}_line_slope{end}" for end in ends]
+    columns.append(f"{name}_slope_count")
     numbers = np.full((*outer, len(columns)), np.nan)
     fitted = np.full((*outer, at.size), np.nan)
     for index in np.ndindex(*outer):
         fit = loglog_slope(at, values[index])
         numbers[index] = [
             fit.slope.value, fit.slope.low, fit.slope.high,
-            fit.line.value, fit.line.low, fit.line.high,
+            fit.line.value, fit.line.low, fit.line.high, fit.slope.count,
         ]  # fmt: skip
         fitted[index] = fit(at)
     variables: dict[str, Any] = {c: (rest, numbers[..., i]) for i, c in enumerate(columns)}
     variables[f"{name}_fit"] = ([*rest, x], fitted)
     coords = {key: coord for key, coord in data.coords.items() if dim not in coord.dims}
     return xr.Dataset(variables, coords=coords)
+
+
+def fitted_slope(data: xr.Dataset, name: str) -> Estimate:
+    """The slope over seeds that `power_law` stored for `name`."""
+    value, low, high, count = (
+        float(data[f"{name}_slope{end}"]) for end in ("", "_low", "_high", "_count")
+    )
+    return Estimate(value, low, high, int(count))
 
 
 def _finite(values: Any) -> Num[Array, "seed"]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ._context import CHECKPOINT_SECONDS
 from ._errors import ExecutionError, StorageError
@@ -73,8 +73,8 @@ class Sweep:
         return min(done / self.work_total, 1.0) if self.work_total else 1.0
 
 
-class Reporter(Protocol):
-    """What a sweep tells while it runs; see `headcount.report` for displays."""
+class Reporter:
+    """What a sweep tells while it runs. This one is silent; `headcount.report` has displays."""
 
     def begin(self, sweep: Sweep) -> None:
         """Called once, before the first trial."""
@@ -90,25 +90,6 @@ class Reporter(Protocol):
 
     def end(self, sweep: Sweep) -> None:
         """Called once, also after an interruption."""
-
-
-class SilentReporter:
-    """Says nothing."""
-
-    def begin(self, sweep: Sweep) -> None:
-        """Nothing."""
-
-    def tick(self, sweep: Sweep) -> None:
-        """Nothing."""
-
-    def finished(self, sweep: Sweep, trial: Trial, answer: dict[str, Any]) -> None:
-        """Nothing."""
-
-    def message(self, text: str) -> None:
-        """Nothing."""
-
-    def end(self, sweep: Sweep) -> None:
-        """Nothing."""
 
 
 def run_plan(
@@ -127,7 +108,7 @@ def run_plan(
     see the folder and can import the figure's module. Ctrl-C ends the sweep cleanly: the answer
     then has `interrupted` set.
     """
-    reporter = SilentReporter() if reporter is None else reporter
+    reporter = Reporter() if reporter is None else reporter
     store = Store(out, reporter.message)
     store.prepare()
     remember(plan, store)

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Num
@@ -20,11 +20,15 @@ from ..core import Array, BadArgument, check_choice, check_positive
 from ._statistics import (
     CONFIDENCE,
     Estimate,
+    fitted_slope,
     loglog_slope,
     mean,
     paired_difference,
     trend,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 CONFIRMED = "confirmed"
 NOT_CONFIRMED = "not confirmed"
@@ -88,6 +92,13 @@ def exponent(
     """The log-log slope of the mean of y against x lies in `expected`."""
     fit = loglog_slope(x, y, confidence)
     return inside(claim, fit.slope, expected, "slope")
+
+
+def fitted_exponent(
+    claim: str, data: xr.Dataset, name: str, expected: tuple[float, float]
+) -> Finding:
+    """The slope that `power_law` fitted for `name`, which the plot shows, lies in `expected`."""
+    return inside(claim, fitted_slope(data, name), expected, "slope")
 
 
 def threshold(

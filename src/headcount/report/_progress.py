@@ -50,7 +50,7 @@ class _TimeLeft:
         return duration(elapsed * (1 - fraction) / fraction) if fraction > 0.005 else "?"
 
 
-class LineReporter:
+class LineReporter(Reporter):
     """Plain lines, at most one every ten seconds besides messages and problems."""
 
     def __init__(self, console: Console) -> None:
@@ -99,7 +99,7 @@ class LineReporter:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-class LiveReporter:
+class LiveReporter(Reporter):
     """Overall and per-trial bars, time left and current values, redrawn four times a second."""
 
     def __init__(self, console: Console) -> None:
@@ -117,9 +117,6 @@ class LiveReporter:
             transient=True,
         )
         self._live.start()
-
-    def tick(self, sweep: Sweep) -> None:
-        """The display redraws itself."""
 
     def finished(self, sweep: Sweep, trial: Trial, answer: dict[str, Any]) -> None:
         """Problems stay on the screen."""

@@ -195,20 +195,23 @@ def _improve(
     claim: Claim, family: Family, budget: Budget, rng: np.random.Generator, pool: _Pool
 ) -> int:
     """Ascents and hops for every variant; the number of evaluations."""
+    count, climbed = len(pool.scores), 0
+    rounds = max(budget.restarts * budget.steps // budget.random, _POLISH)
     if family.differentiable:
-        _climb(claim, family, budget, rng, pool)
         rounds = _POLISH
-    else:
-        rounds = max(budget.restarts * budget.steps // budget.random, 1)
-    score = _scorer(claim, family)
-    count = max(budget.random // len(claim.variants), 1)
+        if budget.steps:
+            _climb(claim, family, budget, rng, pool)
+            climbed = len(claim.variants) * budget.restarts * budget.steps
+    # As many hops as there were draws, so that nothing is compiled again.
+    shares = np.array_split(np.arange(count), len(claim.variants))
     for _ in range(rounds):
         batches = [
-            neighbours(pool.take(pool.worst(v, budget.restarts)), rng, count)
-            for v in range(len(claim.variants))
+            neighbours(pool.take(pool.worst(v, budget.restarts)), rng, len(share))
+            for v, share in enumerate(shares)
+            if len(share)
         ]
-        pool.add(*score(_joined(batches)))
-    return len(claim.variants) * budget.restarts * budget.steps
+        pool.add(*_scorer(claim, family)(_joined(batches)))
+    return climbed + rounds * count
 
 
 _POLISH = 3

@@ -6,7 +6,8 @@ of a configuration and returns an object of this protocol; `Observed` is one tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -49,6 +50,19 @@ class SubjectOf(Protocol):
         self, config: TrainConfig, seed: int, *, delta: float, progress: Progress | None = None
     ) -> Subject:
         """Train seed `seed` of `config` and collect what the claims ask about."""
+
+
+def slack_table(pairs: Iterable[tuple[str, Any, Any]]) -> list[dict[str, float | str]]:
+    """What a manifest's `slack` returns, from (factor, bound, what was measured in its place)."""
+    return [
+        {
+            "factor": name,
+            "bound": float(bound),
+            "measured": float(measured),
+            "orders": math.log10(float(bound) / max(float(measured), 1e-300)),
+        }
+        for name, bound, measured in pairs
+    ]
 
 
 @dataclass(frozen=True)

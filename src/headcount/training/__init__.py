@@ -27,8 +27,10 @@ from ._path_deora2024 import deora2024_chunk as deora2024_chunk
 from ._path_deora2024 import deora2024_path as deora2024_path
 from ._path_indrnn import indrnn_chunk as indrnn_chunk
 from ._path_indrnn import indrnn_path as indrnn_path
+from ._path_positional import positional_path as positional_path
 from ._path_wu2023 import wu2023_chunk as wu2023_chunk
 from ._path_wu2023 import wu2023_path as wu2023_path
+from ._paths import BlockJacobian as BlockJacobian
 from ._paths import GradientPath as GradientPath
 from ._paths import fold_chunks as fold_chunks
 from ._paths import generic_path as generic_path
@@ -61,6 +63,9 @@ from ._run import Run as Run
 from ._stored import gathered as gathered
 from ._stored import read_run as read_run
 from ._stored import replay as replay
+from ._tracers import Pass as Pass
+from ._tracers import Tracer as Tracer
+from ._tracers import tracers as tracers
 from ._train import Checkpoint as Checkpoint
 from ._train import stack_seeds as stack_seeds
 from ._train import train as train

@@ -20,12 +20,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ..core import BadArgument, Choice, Loss, activation_named, losses, papers
 from ..core._tree import blocks
-from ..data import DataModel, data_models
+from ..data import DataModel, PositionalTokens, data_models
 from ._projections import Projection
 from ._recipes import Recipe, inverse_root, recipe_of
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule, optimisers
 from ._run import Run
+from ._tracers import Tracer
 from ._train import Checkpoint, Progress, stack_seeds, train
 
 _PROJECTED = ("projgd", "projsgd")
@@ -145,6 +146,11 @@ class BuiltProblem:
     x: Any
     y: Any
     validation: tuple[Any, Any] | None
+
+    @property
+    def token_form(self) -> PositionalTokens | None:
+        """The form of the tokens, where the data model knows one."""
+        return getattr(self.data, "token_form", None)
 
 
 @dataclass(frozen=True)
@@ -280,12 +286,14 @@ def run_config(
     config: TrainConfig,
     *,
     built: Built | None = None,
+    trace: str | Tracer | Sequence[str | Tracer] = (),
     record: Sequence[Recorder] = (),
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
     """Build, unless that is done, and train; the run's settings hold the whole configuration.
 
+    `trace` is no part of it: tracing changes nothing that a configuration describes.
     `record` are recorders beside those that the configuration names.
     """
     built = built or build(config)
@@ -301,9 +309,11 @@ def run_config(
         validation=built.validation,
         record=(*config.record, *record),
         record_every=config.record_every,
+        trace=trace,
         keep=config.keep,
         dtype=config.dtype,
         chunk=config.chunk,
+        tokens=built.token_form,
         progress=progress,
         checkpoint=checkpoint,
     )

@@ -16,9 +16,14 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from ..core import Array, Loss
+from ..core import Array, Loss, total
+from ..data import PositionalTokens
 from ._paths import GradientPath, gradient_path
 from ._rules import UpdateRule
+from ._tracers import Pass, Tracer
+
+Noted = dict[str, Float[Array, ""]]
+Traces = dict[str, Float[Array, "room"]]
 
 
 class State(NamedTuple):
@@ -43,6 +48,7 @@ class Problem(NamedTuple):
     x: Float[Array, "n T d"]
     y: Float[Array, "n"]
     key: Any
+    validation: tuple[Float[Array, "nv T d"], Float[Array, "nv"]] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,10 +62,19 @@ class Loop:
     T: int
     chunk: int | None
     keep: tuple[str, ...]
+    tokens: PositionalTokens | None = None
+    tracers: tuple[Tracer, ...] = ()
 
-    def path(self) -> GradientPath:
-        """The gradient path over all samples."""
-        return gradient_path(self.model, self.loss, n=self.n, T=self.T, chunk=self.chunk)
+    def path(self, n: int | None = None) -> GradientPath:
+        """The gradient path over all samples, or for n of them."""
+        return gradient_path(
+            self.model,
+            self.loss,
+            n=self.n if n is None else n,
+            T=self.T,
+            chunk=self.chunk,
+            tokens=self.tokens,
+        )
 
     def initial(self, start: Any) -> State:
         """The state of one seed before its first step."""
@@ -76,42 +91,72 @@ class Loop:
 
     def advance(
         self, state: State, problem: Problem, count: Int[Array, ""], room: int
-    ) -> tuple[State, Float[Array, "room"]]:
-        """`count` <= `room` steps of one seed, and the loss before each (NaN where none was)."""
+    ) -> tuple[State, dict[str, Float[Array, "room"]]]:
+        """`count` <= `room` steps of one seed, and the traces before each (NaN where none was)."""
         gradient = self._gradient(problem)
-        trace = jnp.full((room,), jnp.nan, state.best_loss.dtype)
+        names = self.traced(problem, state.params)
+        empty = {name: jnp.full((room,), jnp.nan, state.best_loss.dtype) for name in names}
 
-        def unfinished(carry: tuple[Int[Array, ""], State, Array]) -> Bool[Array, ""]:
+        def unfinished(carry: tuple[Int[Array, ""], State, Traces]) -> Bool[Array, ""]:
             done, now, _ = carry
             return (done < count) & (now.diverged_at < 0)
 
-        def step(carry: tuple[Int[Array, ""], State, Array]) -> tuple[Array, State, Array]:
-            done, now, losses = carry
-            loss, grad = gradient(now.params, now.step)
+        def step(carry: tuple[Int[Array, ""], State, Traces]) -> tuple[Array, State, Traces]:
+            done, now, traces = carry
+            loss, grad, noted = gradient(now.params, now.step)
             after = jax.lax.cond(
                 jnp.isfinite(loss),
                 lambda: self._step(now, problem.start, loss, grad),
                 lambda: now._replace(diverged_at=now.step),
             )
-            return done + 1, after, losses.at[done].set(loss)
+            return done + 1, after, {k: traces[k].at[done].set(v) for k, v in noted.items()}
 
-        _, state, trace = jax.lax.while_loop(unfinished, step, (jnp.int32(0), state, trace))
-        return state, trace
+        _, state, traces = jax.lax.while_loop(unfinished, step, (jnp.int32(0), state, empty))
+        return state, traces
 
-    def _gradient(self, problem: Problem) -> Callable[[Any, Array], tuple[Array, Any]]:
+    def traced(self, problem: Problem, params: Any) -> tuple[str, ...]:
+        """The names of the traces."""
+        return tuple(jax.eval_shape(self.observe, problem, params)) if self.tracers else ("loss",)
+
+    def observe(self, problem: Problem, params: Any) -> dict[str, Float[Array, ""]]:
+        """What the traces hold, at any parameters."""
+        return self._gradient(problem)(params, jnp.int32(0))[2]
+
+    def _gradient(self, problem: Problem) -> Callable[[Any, Array], tuple[Array, Any, Noted]]:
+        """(params, step) -> loss, gradient, and what the traces note there."""
+        if self.tracers:
+            return self._traced(problem)
+        path = self.path(self.rule.batch_size)
         if self.rule.batch_size is None:
-            path = self.path()
-            data = path.prepare(problem.x, problem.y)
-            return lambda params, step: path.loss_and_gradient(params, data)
+            whole = path.prepare(problem.x, problem.y)
 
-        batch = self.rule.batch_size
-        path = gradient_path(self.model, self.loss, n=batch, T=self.T, chunk=self.chunk)
+        def plain(params: Any, step: Array) -> tuple[Array, Any, Noted]:
+            if self.rule.batch_size is None:
+                loss, grad = path.loss_and_gradient(params, whole)
+            else:
+                index = batch_indices(problem.key, step, self.rule.batch_size, self.n)
+                data = path.prepare(problem.x[index], problem.y[index])
+                loss, grad = path.loss_and_gradient(params, data)
+            return loss, grad, {"loss": loss}
 
-        def on_batch(params: Any, step: Array) -> tuple[Array, Any]:
-            index = batch_indices(problem.key, step, batch, self.n)
-            return path.loss_and_gradient(params, path.prepare(problem.x[index], problem.y[index]))
+        return plain
 
-        return on_batch
+    def _traced(self, problem: Problem) -> Callable[[Any, Array], tuple[Array, Any, Noted]]:
+        path = self.path()
+        data = path.prepare(problem.x, problem.y)
+        if problem.validation is not None:
+            held_out, y = path.prepare(*problem.validation), problem.validation[1]
+
+        def traced(params: Any, step: Array) -> tuple[Array, Any, Noted]:
+            share = path.with_jacobian or (lambda *at: (*path.loss_and_gradient(*at), None))
+            loss, grad, jacobian = share(params, data)
+            now = Pass(grad, jacobian, lambda: total(self.loss, path.outputs(params, held_out), y))
+            noted = {"loss": loss}
+            for tracer in self.tracers:
+                noted.update(tracer(now))
+            return loss, grad, noted
+
+        return traced
 
     def _step(self, now: State, start: Any, loss: Array, grad: Any) -> State:
         with jax.numpy_dtype_promotion("standard"):  # optax counts its steps in int32

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss
+from ..core import Array, Loss, loss_of
 from ..models import PooledAttention, PooledAttentionParams
 from ._paths import (
     Chunks,
@@ -55,8 +55,9 @@ def arda2026_chunk(model: PooledAttention, T: int) -> int:
     return max(1, _CHUNK_ELEMENTS // (T * model.m))
 
 
-def arda2026_path(model: PooledAttention, loss: Loss, chunk: int) -> GradientPath:
+def arda2026_path(model: PooledAttention, loss: Loss | str, chunk: int) -> GradientPath:
     """The fused path for `PooledAttention`; its slow twin is `naive_path`."""
+    loss = loss_of(loss)
 
     def prepare(x: Float[Array, "n T d"], y: Float[Array, "n"]) -> PooledData:
         chunks = into_chunks(x, y, loss, chunk)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss
+from ..core import Array, Loss, loss_of
 from ..models import HeadGroups, MultiHeadAttention, MultiHeadParams
 from ._paths import (
     Chunks,
@@ -76,13 +76,16 @@ def _gradient(
     return MultiHeadParams(grad_U if model.readout == "full" else jnp.sum(grad_U, axis=1), grad_W)
 
 
-def deora2024_path(model: MultiHeadAttention | HeadGroups, loss: Loss, chunk: int) -> GradientPath:
+def deora2024_path(
+    model: MultiHeadAttention | HeadGroups, loss: Loss | str, chunk: int
+) -> GradientPath:
     """Loss, and gradient with respect to ONE head of each group [deora2024, Eq. (2), Lemma 1].
 
     f = H^{-1/2} sum_g k_g Phi(X; theta_g); gradient_g = H^{-1/2} sum_j w_j l'(f_j) grad
     Phi(X_j; theta_g), the derivative in the group's parameters divided by its multiplicity k_g.
     For the plain model every k_g is 1 and this is the ordinary gradient.
     """
+    loss = loss_of(loss)
     root = math.sqrt(model.H)
     shares = [k / root for k in model.multiplicities]
 

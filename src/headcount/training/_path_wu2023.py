@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss
+from ..core import Array, Loss, loss_of
 from ..models import Encoder, EncoderParams
 from ._paths import (
     Chunks,
@@ -120,8 +120,9 @@ def _gradient(model: Encoder, params: EncoderParams, sums: _Sums) -> EncoderPara
     )
 
 
-def wu2023_path(model: Encoder, loss: Loss, chunk: int) -> GradientPath:
+def wu2023_path(model: Encoder, loss: Loss | str, chunk: int) -> GradientPath:
     """Loss and gradient of the encoder, sum or mean pooling, with or without residual."""
+    loss = loss_of(loss)
 
     def loss_and_gradient(
         params: EncoderParams, data: Chunks

@@ -1,8 +1,9 @@
 """Gradient paths: how one model's loss and gradient are computed over a whole data set.
 
 The one place that batches and chunks. A path prepares the data once, then maps parameters to
-(loss, gradient). Fast paths are registered by model type; every other model takes the generic
-chunked path. `naive_path` is the slow twin of all of them.
+(loss, gradient). Fast paths are registered by model type, and by the form of the tokens where
+that saves work; every other model takes the generic chunked path. `naive_path` is the slow twin
+of all of them.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, check_count, total
+from ..core import Array, Loss, check_count, loss_of, total
 from ..models import over_heads
 
 
 class Samples(NamedTuple):
     """The samples of one chunk; repeated ones carry weight 0, the others the loss's weight(n)."""
 
-    x: Float[Array, "b T d"]
+    x: Any
+    """(b, T, d), or what a path keeps in place of tokens: arrays with the samples first."""
     y: Float[Array, "b"]
     weight: Float[Array, "b"]
 
@@ -32,7 +34,8 @@ class Samples(NamedTuple):
 class Chunks:
     """A data set and the size of its chunks. No copy: chunks are sliced where they are used."""
 
-    x: Float[Array, "n T d"]
+    x: Any
+    """(n, T, d), or what a path keeps in place of tokens: arrays with the samples first."""
     y: Float[Array, "n"]
     size: int = field(metadata={"static": True})
     sample_weight: float = field(metadata={"static": True})
@@ -40,50 +43,72 @@ class Chunks:
     @property
     def count(self) -> int:
         """How many chunks there are."""
-        return -(-self.x.shape[0] // self.size)
+        return -(-self.y.shape[0] // self.size)
 
     def __getitem__(self, i: Any) -> Samples:
         """Chunk i. The last one is moved back to fit, its repeated samples weigh nothing."""
         wanted = i * self.size
-        start = jnp.minimum(wanted, self.x.shape[0] - self.size)
-        x = jax.lax.dynamic_slice_in_dim(self.x, start, self.size)
-        y = jax.lax.dynamic_slice_in_dim(self.y, start, self.size)
+        start = jnp.minimum(wanted, self.y.shape[0] - self.size)
+        x, y = jax.tree.map(
+            lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, self.size), (self.x, self.y)
+        )
         fresh = start + jnp.arange(self.size) >= wanted
-        return Samples(x, y, jnp.where(fresh, jnp.asarray(self.sample_weight, x.dtype), 0))
+        return Samples(x, y, jnp.where(fresh, jnp.asarray(self.sample_weight, y.dtype), 0))
+
+
+class BlockJacobian(NamedTuple):
+    """What a gradient's pass knows of grad_b f(x_j) for one block b, beyond the loss's gradient."""
+
+    block: str
+    total: Float[Array, "..."]
+    """sum_j grad_b f(x_j); axes and their order are the path's own."""
+    lengths: Float[Array, "n"]
+    """||grad_b f(x_j)||, in the order of the data."""
 
 
 @dataclass(frozen=True)
 class GradientPath:
     """prepare(x, y) -> data, then loss_and_gradient(params, data) and outputs(params, data).
 
-    All three are pure and jittable; `outputs` are in the order of the data.
+    All are pure and jittable; `outputs` are in the order of the data. `with_jacobian` is
+    loss_and_gradient and, from the same pass, the Jacobian of the block the path knows it for.
     """
 
     prepare: Callable[[Float[Array, "n T d"], Float[Array, "n"]], Any]
     loss_and_gradient: Callable[[Any, Any], tuple[Float[Array, ""], Any]]
     outputs: Callable[[Any, Any], Float[Array, "n"]]
+    with_jacobian: Callable[[Any, Any], tuple[Float[Array, ""], Any, BlockJacobian]] | None = None
 
 
-PathBuilder = Callable[[Any, Loss, int], GradientPath]
-_FAST: dict[type, PathBuilder] = {}
-_CHUNK: dict[type, Callable[[Any, int], int]] = {}
+PathBuilder = Callable[..., GradientPath]
+ChunkSize = Callable[[Any, int], int]
+_FAST: dict[tuple[type, type], tuple[PathBuilder, ChunkSize]] = {}
 
 
-def register_path(kind: type, build: PathBuilder, chunk_size: Callable[[Any, int], int]) -> None:
-    """Use `build(model, loss, chunk)` for models of type `kind`, chunk = chunk_size(model, T)."""
-    _FAST[kind] = build
-    _CHUNK[kind] = chunk_size
+def register_path(
+    kind: type, build: PathBuilder, chunk_size: ChunkSize, *, tokens: type | None = None
+) -> None:
+    """Use `build(model, loss, chunk)` for models of type `kind`, chunk = chunk_size(model, T).
+
+    With `tokens`, a class of token forms: use build(model, loss, chunk, form) on such data only.
+    """
+    _FAST[kind, tokens or type(None)] = (build, chunk_size)
 
 
 def gradient_path(
-    model: Any, loss: Loss, *, n: int, T: int, chunk: int | None = None
+    model: Any, loss: Loss | str, *, n: int, T: int, chunk: int | None = None, tokens: Any = None
 ) -> GradientPath:
-    """The fast path of this model if it has one, else the generic chunked path."""
-    if chunk is None:
-        chunk = _CHUNK[type(model)](model, T) if type(model) in _CHUNK else default_chunk(T)
-    chunk = balanced(n, min(check_count("chunk", chunk), n))
-    build = _FAST.get(type(model), generic_path)
-    return build(model, loss, chunk)
+    """The fast path of this model if it has one, else the generic chunked path.
+
+    `tokens` is the form that all samples have (`PositionalTokens`), or None for any tokens.
+    """
+    own = _FAST.get((type(model), type(tokens)))
+    if own is None:
+        own, tokens = _FAST.get((type(model), type(None)), _GENERIC), None
+    build, chunk_size = own
+    chunk = chunk_size(model, T) if chunk is None else check_count("chunk", chunk)
+    form = () if tokens is None else (tokens,)
+    return build(model, loss_of(loss), balanced(n, min(chunk, n)), *form)
 
 
 def balanced(n: int, chunk: int) -> int:
@@ -96,9 +121,9 @@ def default_chunk(T: int) -> int:
     return max(1, 4096 // T)
 
 
-def into_chunks(x: Float[Array, "n T d"], y: Float[Array, "n"], loss: Loss, chunk: int) -> Chunks:
+def into_chunks(x: Any, y: Float[Array, "n"], loss: Loss, chunk: int) -> Chunks:
     """The data as chunks of `chunk` samples."""
-    n = x.shape[0]
+    n = y.shape[0]
     return Chunks(x, y, min(chunk, n), loss.weight(n))
 
 
@@ -136,7 +161,7 @@ def map_over_chunks(one_chunk: Callable[[Samples], Any], data: Chunks) -> Any:
 
 def _joined(parts: Any, data: Chunks) -> Any:
     """Chunks one after the other; the last one repeats samples of the one before, left out here."""
-    n, size = data.x.shape[0], data.size
+    n, size = data.y.shape[0], data.size
 
     def join(leaf: Array) -> Array:
         body = leaf[:-1].reshape(-1, *leaf.shape[2:])
@@ -145,11 +170,12 @@ def _joined(parts: Any, data: Chunks) -> Any:
     return jax.tree.map(join, parts)
 
 
-def generic_path(model: Any, loss: Loss, chunk: int) -> GradientPath:
+def generic_path(model: Any, loss: Loss | str, chunk: int) -> GradientPath:
     """Automatic differentiation, chunk by chunk, for any f(params, x).
 
     The gradient is that in one head of each group, where the model has groups of equal heads.
     """
+    loss = loss_of(loss)
     batched = jax.vmap(model, in_axes=(None, 0))
 
     def chunk_loss(params: Any, data: Samples) -> Float[Array, ""]:
@@ -169,8 +195,12 @@ def generic_path(model: Any, loss: Loss, chunk: int) -> GradientPath:
     )
 
 
-def naive_path(model: Any, loss: Loss, chunk: int = 0) -> GradientPath:
+_GENERIC: tuple[PathBuilder, ChunkSize] = (generic_path, lambda model, T: default_chunk(T))
+
+
+def naive_path(model: Any, loss: Loss | str, chunk: int = 0) -> GradientPath:
     """The slow twin of every path: one vmap over all samples, automatic differentiation."""
+    loss = loss_of(loss)
     batched = jax.vmap(model, in_axes=(None, 0))
 
     def whole(params: Any, data: tuple[Array, Array]) -> Float[Array, ""]:

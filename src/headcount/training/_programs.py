@@ -18,12 +18,13 @@ from ._recorders import Recorder, Snapshot
 
 @dataclass(frozen=True)
 class Programs:
-    """Jitted functions over all seeds: start, advance, evaluate, snapshot."""
+    """Jitted functions over all seeds: start, advance, observe, evaluate, snapshot."""
 
     start: Callable[[Any], State]
-    advance: Callable[[Problem, State, Int[Array, ""]], tuple[State, Float[Array, "seeds room"]]]
+    advance: Callable[[Problem, State, Int[Array, ""]], tuple[State, dict[str, Array]]]
+    observe: Callable[[Problem, Any], dict[str, Array]]
     evaluate: Callable[[Problem, Any], Float[Array, "seeds"]]
-    snapshot: Callable[[Problem, Any, Any], dict[str, Array]]
+    snapshot: Callable[[Problem, Any], dict[str, Array]]
 
 
 @lru_cache(maxsize=64)
@@ -32,8 +33,11 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
 
     def advance(
         problem: Problem, state: State, count: Int[Array, ""]
-    ) -> tuple[State, Float[Array, "seeds room"]]:
+    ) -> tuple[State, dict[str, Float[Array, "seeds room"]]]:
         return _each_seed(lambda p, s: loop.advance(s, p, count, room), problem, state)
+
+    def observe(problem: Problem, params: Any) -> dict[str, Float[Array, "seeds"]]:
+        return _each_seed(loop.observe, problem, params)
 
     def evaluate(problem: Problem, params: Any) -> Float[Array, "seeds"]:
         path = loop.path()
@@ -43,10 +47,8 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
 
         return _each_seed(loss_of, problem, params)
 
-    def snapshot(problem: Problem, params: Any, validation: Any) -> dict[str, Array]:
-        shared = validation is None or validation[1].ndim == 1
-
-        def values(p: Problem, theta: Any, own: Any = None) -> dict[str, Array]:
+    def snapshot(problem: Problem, params: Any) -> dict[str, Array]:
+        def values(p: Problem, theta: Any) -> dict[str, Array]:
             now = Snapshot(
                 model=loop.model,
                 loss=loop.loss,
@@ -55,7 +57,7 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
                 initial=p.start,
                 x=p.x,
                 y=p.y,
-                validation=validation if shared else own,
+                validation=p.validation,
                 chunk=min(loop.n, loop.chunk or default_chunk(loop.T)),
             )
             merged: dict[str, Array] = {}
@@ -63,11 +65,10 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
                 merged.update(recorder(now))
             return merged
 
-        return _each_seed(values, problem, params, *(() if shared else (validation,)))
+        return _each_seed(values, problem, params)
 
-    return Programs(
-        jax.jit(jax.vmap(loop.initial)), jax.jit(advance), jax.jit(evaluate), jax.jit(snapshot)
-    )
+    jitted = (jax.jit(program) for program in (advance, observe, evaluate, snapshot))
+    return Programs(jax.jit(jax.vmap(loop.initial)), *jitted)
 
 
 def _each_seed(one_seed: Callable[..., Any], problem: Problem, *batched: Any) -> Any:
@@ -75,12 +76,17 @@ def _each_seed(one_seed: Callable[..., Any], problem: Problem, *batched: Any) ->
 
     Data without a seed axis is shared: it is passed as it is, never copied.
     """
-    shared = problem.y.ndim == 1
+    data = (problem.x, problem.y)
+    held_out = problem.validation
+    own_data = problem.y.ndim == 2
+    own_held_out = held_out is not None and held_out[1].ndim == 2
 
     def call(item: tuple[Any, ...]) -> Any:
-        start, key, data, *rest = item
-        x, y = (problem.x, problem.y) if shared else data
-        return one_seed(Problem(start, x, y, jax.random.wrap_key_data(key)), *rest)
+        start, key, its_data, its_held_out, *rest = item
+        x, y = its_data if own_data else data
+        validation = its_held_out if own_held_out else held_out
+        own = Problem(start, x, y, jax.random.wrap_key_data(key), validation)
+        return one_seed(own, *rest)
 
-    data = None if shared else (problem.x, problem.y)
-    return jax.lax.map(call, (problem.start, problem.key, data, *batched))
+    sliced = (data if own_data else None, held_out if own_held_out else None)
+    return jax.lax.map(call, (problem.start, problem.key, *sliced, *batched))

@@ -14,9 +14,9 @@ from ..core._tree import blocks, with_blocks
 
 
 class Projection(Protocol):
-    """Maps parameters to the nearest point of a convex set that contains `start`."""
+    """Maps parameters to the nearest point of a convex set that contains `initial`."""
 
-    def __call__(self, params: Any, start: Any, model: Any = None) -> Any:
+    def __call__(self, params: Any, initial: Any, model: Any = None) -> Any:
         """The projected parameters; `model` tells how many equal heads an entry stands for."""
         ...
 
@@ -29,7 +29,7 @@ class Projection(Protocol):
 class NoProjection:
     """The whole space: plain gradient descent."""
 
-    def __call__(self, params: Any, start: Any, model: Any = None) -> Any:
+    def __call__(self, params: Any, initial: Any, model: Any = None) -> Any:
         """The parameters themselves."""
         return params
 
@@ -64,9 +64,9 @@ class HeadBalls:
             )
 
     @own_precision
-    def __call__(self, params: Any, start: Any, model: Any = None) -> Any:
+    def __call__(self, params: Any, initial: Any, model: Any = None) -> Any:
         """x0 + (x - x0) min(1, r/|x - x0|), per head and per block; inside, x itself."""
-        origin, moved = blocks(start), blocks(params)
+        origin, moved = blocks(initial), blocks(params)
         counts = getattr(model, "multiplicities", None)
         projected = {}
         for block, rho in self.radii:

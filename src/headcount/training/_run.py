@@ -32,6 +32,8 @@ class Run:
     """L on all samples after the last step."""
     average_loss: Any
     """L on all samples at the averaged iterate, if it was kept."""
+    traces: dict[str, Float[Array, "*seeds iterates"]]
+    """What the tracers noted before step s = 0..tau-1 and after the last; NaN after divergence."""
     recorded_steps: Int[Array, "records"]
     records: dict[str, Array]
     """(seeds, records, ...) for every recorder."""
@@ -88,6 +90,8 @@ class Run:
         }
         if self.average_loss is not None:
             variables["average_loss"] = (("seed",), self.average_loss)
+        for traced, values in self.traces.items():
+            variables[f"{traced}_trace"] = (("seed", "iterate"), values)
         for recorded, values in self.records.items():
             name = recorded.replace("/", "_")  # a slash would name a netCDF group
             extra = tuple(f"{name}_axis{k}" for k in range(values.ndim - 2))

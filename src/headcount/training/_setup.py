@@ -21,8 +21,11 @@ from ..core import (
 )
 from ..core._precision import DTYPES
 from ..core._tree import blocks
+from ..data import PositionalTokens
+from ._loop import Loop
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule
+from ._tracers import Tracer, tracers
 
 KEEP = ("average", "best")
 
@@ -55,9 +58,11 @@ class Setup:
     validation: tuple[Array, Array] | None
     recorders: tuple[Recorder, ...]
     every: int
+    tracers: tuple[Tracer, ...]
     keep: tuple[str, ...]
     dtype: str
     chunk: int | None
+    tokens: PositionalTokens | None
 
     def __post_init__(self) -> None:
         if not isinstance(self.rule, UpdateRule):
@@ -74,6 +79,7 @@ class Setup:
         self._check_pair(self.x, self.y)
         self._check_validation()
         self._check_params()
+        self._check_passes()
 
     @property
     def shared(self) -> bool:
@@ -90,6 +96,37 @@ class Setup:
         """Tokens per sample."""
         return self.x.shape[-2]
 
+    def loop(self) -> Loop:
+        """The loop that does this."""
+        return Loop(
+            self.model,
+            self.loss,
+            self.rule,
+            self.n,
+            self.T,
+            self.chunk,
+            self.keep,
+            self.tokens,
+            self.tracers,
+        )
+
+    def held_out(self, alone: bool) -> tuple[Array, Array] | None:
+        """The validation samples; those of a single seed without a seed axis."""
+        if self.validation is None or not alone or self.validation[1].ndim == 1:
+            return self.validation
+        x, y = self.validation
+        return x[0], y[0]
+
+    def _check_passes(self) -> None:
+        """Tokens are of the form that is claimed, and tracers find a pass over all samples."""
+        if self.tokens is not None:
+            self.tokens.check("x", self.x)
+            if self.validation is not None:
+                self.tokens.check("validation x", self.validation[0])
+        if self.tracers and self.rule.batch_size is not None:
+            problem = "needs gradients over all samples"
+            raise BadArgument("trace", self.rule.name, problem, fix="use record")
+
     def _check_pair(self, x: Array, y: Array) -> None:
         """Samples and labels, shared by all seeds or with the seeds as first axis."""
         if x.ndim == 4:
@@ -103,7 +140,7 @@ class Setup:
 
     def _check_validation(self) -> None:
         if self.validation is None:
-            if recorders["validation"] in self.recorders:
+            if recorders["validation"] in self.recorders or tracers["validation"] in self.tracers:
                 raise BadArgument("validation", None, "is needed to record it", fix="give (x, y)")
             return
         x, y = self.validation

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import xarray as xr
 
-from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, precision
+from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precision
 from ..core._tree import named_leaves
 from ._config import build_data, build_model, config_of_run
 from ._loop import Loop, Problem
@@ -20,6 +20,7 @@ from ._rules import gd
 from ._run import Run
 
 _SETS = {"initial": "initial", "final": "params", "average": "average", "best": "best"}
+_NEEDED = ("seed", "recorded_step", "loss_trace", "final_loss", "diverged_at")
 
 
 def read_run(path: str | Path) -> Run:
@@ -29,8 +30,12 @@ def read_run(path: str | Path) -> Run:
     with xr.open_dataset(path, engine="h5netcdf") as file:
         stored = file.load()
     sets = {field: _parameters(model, stored, label) for label, field in _SETS.items()}
-    if sets["initial"] is None:
-        problem = "was written by another version: its initial parameters are missing"
+    missing = [name for name in _NEEDED if name not in stored.variables]
+    for label in ("initial", "final"):
+        missing += [f"{label} parameters"] if sets[_SETS[label]] is None else []
+    missing += ["seconds"] if "seconds" not in stored.attrs else []
+    if missing:
+        problem = f"was written by another version: without {', '.join(missing)}"
         raise BadArgument("run", str(path), problem, fix="train it again")
     recorded = [str(name) for name, v in stored.data_vars.items() if "recorded_step" in v.dims]
     return Run(
@@ -39,6 +44,11 @@ def read_run(path: str | Path) -> Run:
         loss=stored["loss_trace"].values,
         final_loss=stored["final_loss"].values,
         average_loss=stored["average_loss"].values if "average_loss" in stored else None,
+        traces={
+            str(name).removesuffix("_trace"): v.values
+            for name, v in stored.data_vars.items()
+            if "iterate" in v.dims
+        },
         recorded_steps=stored["recorded_step"].values,
         records={name: stored[name].values for name in recorded},
         diverged_at=stored["diverged_at"].values,
@@ -65,26 +75,26 @@ def gathered(model: Any, arrays: dict[str, Array], prefix: str) -> Any:
 
 def replay(
     model: Any,
-    start: Any,
+    initial: Any,
     x: Array,
     y: Array,
     iterates: Any,
     record: Sequence[Recorder],
     *,
-    loss: Loss = MEAN_SQUARED,
+    loss: Loss | str = MEAN_SQUARED,
     dtype: str = "float64",
     chunk: int | None = None,
 ) -> dict[str, Array]:
     """What recorders would have written at these iterates (first axis: iterate) of one seed."""
     with precision(dtype):
-        loop = Loop(model, loss, gd(1.0), len(y), x.shape[1], chunk, ())
+        loop = Loop(model, loss_of(loss), gd(1.0), len(y), x.shape[1], chunk, ())
         look = programs(loop, tuple(record), 1).snapshot
         key = np.asarray(jax.random.key_data(jax.random.key(0)))[None]
-        one_seed = cast(jax.tree.map(lambda leaf: leaf[None], start), dtype)
+        one_seed = cast(jax.tree.map(lambda leaf: leaf[None], initial), dtype)
         problem = Problem(one_seed, cast(x, dtype), cast(y, dtype), key)
         count = len(next(iter(jax.tree.leaves(iterates))))
         found = []
         for k in range(count):
             params = cast(jax.tree.map(lambda leaf, k=k: leaf[k : k + 1], iterates), dtype)
-            found.append(jax.device_get(look(problem, params, None)))
+            found.append(jax.device_get(look(problem, params)))
     return {name: np.concatenate([one[name] for one in found]) for name in found[0]}

@@ -12,13 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Num
 
-from ..core import MEAN_SQUARED, Array, Loss, cast, losses, precision, stream
-from ._loop import Loop, Problem, State
+from ..core import MEAN_SQUARED, Array, Loss, cast, loss_of, precision, stream
+from ..data import PositionalTokens
+from ._loop import Problem, State
 from ._programs import programs
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule
 from ._run import Run
 from ._setup import Setup, as_floats
+from ._tracers import Tracer, tracers
 
 _ROOM = 1024
 """Most steps in one call of the compiled program; it bounds the loss buffer, nothing else."""
@@ -50,14 +52,16 @@ def train(
     *,
     rule: UpdateRule,
     steps: int,
-    loss: str | Loss = MEAN_SQUARED,
+    loss: Loss | str = MEAN_SQUARED,
     seeds: Sequence[int] | None = None,
     validation: tuple[Array, Array] | None = None,
     record: str | Recorder | Sequence[str | Recorder] = (),
     record_every: int | None = None,
+    trace: str | Tracer | Sequence[str | Tracer] = (),
     keep: str | Sequence[str] = (),
     dtype: str = "float32",
     chunk: int | None = None,
+    tokens: PositionalTokens | None = None,
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Run:
@@ -65,9 +69,10 @@ def train(
 
     For many seeds give `seeds` and parameters with the seeds as first axis (`stack_seeds`); x and
     y may have that axis too, or be shared; the results then have it as well. `record` names
-    recorders, run at step 0, every `record_every` steps and at the end. `keep` may ask for the
-    "average" and the "best" iterate. A loss that is not finite stops its seed, is recorded, and
-    leaves the other seeds alone.
+    recorders, run at step 0, every `record_every` steps and at the end. `trace` names tracers:
+    numbers at every step that share the gradient's own pass. `keep` may ask for the "average" and
+    the "best" iterate. `tokens` is the form that all samples have, which some models' gradients
+    use. A loss that is not finite stops its seed, is recorded, and leaves the other seeds alone.
     """
     start = initial if seeds is not None else stack_seeds([initial])
     setup = Setup(
@@ -77,14 +82,16 @@ def train(
         y=as_floats("y", y),
         rule=rule,
         steps=steps,
-        loss=losses[loss] if isinstance(loss, str) else loss,
+        loss=loss_of(loss),
         seeds=tuple(seeds) if seeds is not None else (0,),
         validation=None if validation is None else _validation(*validation),
         recorders=tuple(recorders[r] if isinstance(r, str) else r for r in _listed(record)),
         every=steps if record_every is None else record_every,
+        tracers=tuple(tracers[t] if isinstance(t, str) else t for t in _listed(trace)),
         keep=_listed(keep),
         dtype=dtype,
         chunk=chunk,
+        tokens=tokens,
     )
     with precision(dtype):
         run = _Trainer(setup, checkpoint, progress).run()
@@ -112,8 +119,7 @@ class _Trainer:
         self, setup: Setup, checkpoint: Checkpoint | None, progress: Progress | None
     ) -> None:
         self.setup, self.checkpoint, self.progress = setup, checkpoint, progress
-        loop = Loop(setup.model, setup.loss, setup.rule, setup.n, setup.T, setup.chunk, setup.keep)
-        self.programs = programs(loop, setup.recorders, _ROOM)
+        self.programs = programs(setup.loop(), setup.recorders, _ROOM)
         keys = np.stack([jax.random.key_data(stream(s, "batches")) for s in setup.seeds])
         # The own data of a single seed is passed like shared data: it need not be sliced, so it
         # is not copied.
@@ -123,14 +129,15 @@ class _Trainer:
             x=cast(setup.x[0] if alone else setup.x, setup.dtype),
             y=cast(setup.y[0] if alone else setup.y, setup.dtype),
             key=jnp.asarray(keys),
+            validation=cast(setup.held_out(alone), setup.dtype),
         )
-        self.validation = cast(setup.validation, setup.dtype) if setup.validation else None
 
     def run(self) -> Run:
         """Advance from record point to record point."""
         began = time.perf_counter()
-        steps, every = self.setup.steps, self.setup.every
-        state, done, trace, records = self._restore_or_start()
+        steps = self.setup.steps
+        every = self.setup.every if self.setup.recorders else steps
+        state, done, traces, records = self._restore_or_start()
         points = sorted({*range(0, steps, every), steps})
         call = 1
         while True:
@@ -141,15 +148,16 @@ class _Trainer:
             target = min(p for p in points if p > done)
             count = min(call, target - done, _ROOM)
             tick = time.perf_counter()
-            state, part = self.programs.advance(self.problem, state, jnp.int32(count))
-            trace[:, done : done + count] = np.asarray(part)[:, :count]
+            state, parts = self.programs.advance(self.problem, state, jnp.int32(count))
+            for name, part in parts.items():
+                traces[name][:, done : done + count] = np.asarray(part)[:, :count]
             spent = time.perf_counter() - tick
             call = max(1, min(_ROOM, round(count * min(4.0, _SECONDS_PER_CALL / max(spent, 1e-6)))))
             done += count
-            self._tell(done, trace)
+            self._tell(done, traces["loss"])
             if self.checkpoint is not None:
-                self.checkpoint.save(partial(self._pack, state, done, trace, records))
-        return self._result(state, trace, points, records, time.perf_counter() - began)
+                self.checkpoint.save(partial(self._pack, state, done, traces, records))
+        return self._result(state, traces, points, records, began)
 
     def _tell(self, done: int, trace: Array) -> None:
         if self.progress is not None:
@@ -158,7 +166,12 @@ class _Trainer:
             self.progress(done, self.setup.steps, float(finite.mean()) if finite.size else np.nan)
 
     def _result(
-        self, state: State, trace: Array, points: list[int], records: list[Any], seconds: float
+        self,
+        state: State,
+        traces: dict[str, Array],
+        points: list[int],
+        records: list[Any],
+        began: float,
     ) -> Run:
         state = jax.device_get(state)
         final = jax.device_get(self.programs.evaluate(self.problem, state.params))
@@ -170,7 +183,8 @@ class _Trainer:
         return Run(
             settings=self.setup.describe(),
             seeds=self.setup.seeds,
-            loss=trace,
+            loss=traces.pop("loss")[:, :-1],
+            traces=self._finished(traces, state),
             final_loss=np.where(diverged_at < 0, final, np.nan),
             average_loss=None
             if state.average is None
@@ -182,31 +196,46 @@ class _Trainer:
             best=state.best,
             initial=jax.device_get(self.problem.start),
             diverged_at=diverged_at,
-            seconds=seconds,
+            seconds=time.perf_counter() - began,
         )
 
     def _record(self, state: State) -> dict[str, Array]:
-        values = self.programs.snapshot(self.problem, state.params, self.validation)
-        return jax.device_get(values)
+        return jax.device_get(self.programs.snapshot(self.problem, state.params))
 
-    def _restore_or_start(self) -> tuple[State, int, Array, list[Any]]:
+    def _finished(self, traces: dict[str, Array], state: State) -> dict[str, Array]:
+        """The traces with what they note after the last step; seeds that diverged keep NaN."""
+        if traces:
+            last = jax.device_get(self.programs.observe(self.problem, state.params))
+            for name, trace in traces.items():
+                trace[:, -1] = np.where(state.diverged_at < 0, last[name], np.nan)
+        return traces
+
+    def _restore_or_start(self) -> tuple[State, int, dict[str, Array], list[Any]]:
         state = self.programs.start(self.problem.start)
-        trace = np.full((len(self.setup.seeds), self.setup.steps), np.nan, self.setup.dtype)
+        shape = (len(self.setup.seeds), self.setup.steps + 1)
+        noted = ("loss",)
+        if self.setup.tracers:
+            noted = tuple(jax.eval_shape(self.programs.observe, self.problem, state.params))
+        traces = {name: np.full(shape, np.nan, self.setup.dtype) for name in noted}
         saved = self.checkpoint.restore() if self.checkpoint is not None else None
         if saved is None:
-            return state, 0, trace, []
+            return state, 0, traces, []
         leaves, structure = jax.tree.flatten(state)
         kept = [jnp.asarray(saved[f"state_{i}"]) for i in range(len(leaves))]
         done = int(saved["done"])
-        trace[:, :done] = saved["trace"]
+        for name, trace in traces.items():
+            trace[:, :done] = saved[f"trace_{name}"]
         names = sorted(k.removeprefix("record_") for k in saved if k.startswith("record_"))
         count = int(saved["records"])
         records = [{name: saved[f"record_{name}"][i] for name in names} for i in range(count)]
-        return jax.tree.unflatten(structure, kept), done, trace, records
+        return jax.tree.unflatten(structure, kept), done, traces, records
 
-    def _pack(self, state: State, done: int, trace: Array, records: list[Any]) -> dict[str, Array]:
+    def _pack(
+        self, state: State, done: int, traces: dict[str, Array], records: list[Any]
+    ) -> dict[str, Array]:
         arrays = {f"state_{i}": np.asarray(v) for i, v in enumerate(jax.tree.leaves(state))}
+        arrays |= {f"trace_{name}": trace[:, :done].copy() for name, trace in traces.items()}
         for name in (records or [{}])[0]:
             arrays[f"record_{name}"] = np.stack([r[name] for r in records])
         counts = {"done": np.asarray(done), "records": np.asarray(len(records))}
-        return {**arrays, **counts, "trace": trace[:, :done].copy()}
+        return {**arrays, **counts}

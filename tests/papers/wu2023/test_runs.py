@@ -14,13 +14,13 @@ from headcount.models import Encoder, EncoderParams, initialisations, output_sca
 from headcount.papers.wu2023 import model, proposition_1, runs
 from headcount.papers.wu2023.hessian import scalar_hessian
 from headcount.papers.wu2023.instances import PairInstance
-from headcount.papers.wu2023.naive_linalg import extreme_eigenvalues, spectral_norm
 from headcount.papers.wu2023.rates import WidthTable
 from headcount.papers.wu2023.runs import RUNS, RunInstance, watched
 from headcount.papers.wu2023.subject import subject
 from headcount.theory import Outcome, claims, judge
 from headcount.theory._prove import prove
 from headcount.theory.slow import FLOATS, balls
+from headcount.theory.slow_spectrum import extreme_eigenvalues, operator_norm
 from headcount.training import TrainConfig
 
 
@@ -33,7 +33,7 @@ def test_jacobis_rotations_find_extreme_eigenvalues() -> None:
             extreme_eigenvalues(FLOATS, (A @ A.T).tolist()), exact[[0, -1]], rtol=1e-9, atol=1e-12
         )
         np.testing.assert_allclose(
-            spectral_norm(FLOATS, A.tolist()), np.linalg.norm(A, 2), rtol=1e-12
+            operator_norm(FLOATS, A.tolist()), np.linalg.norm(A, 2), rtol=1e-12
         )
     with balls(200) as num:
         exact_low, exact_high = (3 - num.sqrt(num.number(5))) / 2, (3 + num.sqrt(num.number(5))) / 2

@@ -10,31 +10,18 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
-import jax.numpy as jnp
 from scipy import stats
 
 from ...core import Activation, check_choice
+from ...theory.numbers import Number, largest, log, smallest
 from .setting import Setting
 
 TIERS = ("printed", "sharp")
-Number = Any
-
-
-def _largest(a: Number, b: Number) -> Number:
-    return max(a, b) if isinstance(b, float) else jnp.maximum(a, b)
-
-
-def _smallest(a: Number, b: Number) -> Number:
-    return min(a, b) if isinstance(a, float) else jnp.minimum(a, b)
-
-
-def _log(x: Number) -> Number:
-    return math.log(x) if isinstance(x, (int, float)) else jnp.log(x)
 
 
 def event_radius(d: Number, m: Number, delta_prime: Number) -> Number:
     """sqrt(d) + sqrt(2 ln(m / (2 delta'))), the radius of the event E_U [arda2026, Def. 1]."""
-    return d**0.5 + (2 * _log(m / (2 * delta_prime))) ** 0.5
+    return d**0.5 + (2 * log(m / (2 * delta_prime))) ** 0.5
 
 
 def event_radius_exact(d: int, m: int, delta_prime: float) -> float:
@@ -46,7 +33,7 @@ def event_radius_exact(d: int, m: int, delta_prime: float) -> float:
 def lipschitz(sigma: Activation, B_U: Number, tier: str) -> Number:
     """L1 = s1 sqrt(1 + B_U^2) [arda2026, Lemma 2]; L1* = s1 max(1, B_U)."""
     if tier == "sharp":
-        return sigma.sigma1 * _largest(1.0, B_U)
+        return sigma.sigma1 * largest(1.0, B_U)
     return sigma.sigma1 * (1 + B_U**2) ** 0.5
 
 
@@ -57,7 +44,7 @@ def smoothness(sigma: Activation, B_U: Number, tier: str) -> Number:
     """
     if tier == "sharp":
         attention = (2 + (32 / 27) ** 2 * B_U**2) ** 0.5
-        return sigma.sigma2 * _largest(1.0, B_U) ** 2 + sigma.sigma1 * attention
+        return sigma.sigma2 * largest(1.0, B_U) ** 2 + sigma.sigma1 * attention
     return sigma.sigma2 * (1 + B_U**2) + 8 * sigma.sigma1 * (1 + B_U**2) ** 0.5
 
 
@@ -87,7 +74,7 @@ def approximation(
     "sharp": 2 (s0 nu_c + s1 nu_u + sqrt(2) s1 nu_w) sqrt(ln(2n/delta) / m).
     """
     bounded = sigma.sigma0 * nu[0] + sigma.sigma1 * nu[1]
-    logarithm = _log(2 * n / delta)
+    logarithm = log(2 * n / delta)
     if variant == "sharp":
         return 2 * (bounded + math.sqrt(2) * sigma.sigma1 * nu[2]) * (logarithm / m) ** 0.5
     s = sigma.sigma2 if variant == "printed" else sigma.sigma1
@@ -125,7 +112,7 @@ def output_trivially(sigma: Activation, rho: Any, m: Number) -> Number:
 def known_output(sigma: Activation, B_U: Number, rho: Any, m: Number) -> Number:
     """What bounds |f| on Omega_rho without Theorem 1: the trivial bound, or f_max with L1*."""
     near_start = output_envelope(sigma, lipschitz(sigma, B_U, "sharp"), rho)
-    return _smallest(near_start, output_trivially(sigma, rho, m))
+    return smallest(near_start, output_trivially(sigma, rho, m))
 
 
 def known_loss(sigma: Activation, B_U: Number, rho: Any, nu: Any, m: Number) -> Number:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable
 from typing import Any
 
-from ...theory import Bound, Claim, Kind, Sides, Variant, claims
+from ...theory import Bound, Claim, Sides, declare
+from ...theory.declare import Forms
+from ...theory.declare import false as false
 from ...theory.slow import Arithmetic
 from . import naive_constants
 from .constants import constants, constants_at
@@ -15,80 +18,9 @@ from .naive import Data
 from .setting import Setting
 
 Trivial = Callable[[Any, dict[str, Any]], Any]
-Forms = str | Mapping[str, str | tuple[str, str] | Variant]
-"""The forms of a claim: a text, (text, erratum) or a whole variant each; a text alone: printed."""
 
-
-def false(text: str, erratum: str) -> Variant:
-    """A form that is known to be false: a certificate is shipped."""
-    return Variant(text, erratum, fails=True)
-
-
-def _variants(forms: Forms) -> dict[str, Variant]:
-    table = {"printed": forms} if isinstance(forms, str) else forms
-    return {
-        name: form
-        if isinstance(form, Variant)
-        else Variant(*((form,) if isinstance(form, str) else form))
-        for name, form in table.items()
-    }
-
-
-def _bound(given: Any) -> Callable[[Any, str], Bound] | None:
-    """A function as it is; a number or a number per variant as a constant bound."""
-    if given is None or callable(given):
-        return given
-    return lambda setting, variant: Bound(given[variant] if isinstance(given, dict) else given)
-
-
-def claim(
-    name: str,
-    title: str,
-    equations: str,
-    statement: str,
-    latex: str,
-    *,
-    sides: Callable[[Any, str], Sides],
-    naive: Callable[[Any, Data, str], tuple[Any, Any]],
-    forms: Forms,
-    where: str,
-    kind: Kind = Kind.DETERMINISTIC,
-    families: tuple[Any, ...] = (),
-    bound: Any = None,
-    errata: tuple[str, ...] = (),
-    also: tuple[str, ...] = (),
-    **more: Any,
-) -> Claim:
-    """Register a claim of this paper; its default form is the first that is not known to be false.
-
-    `where` is the place in the paper, `also` are references elsewhere.
-    """
-    variants = _variants(forms)
-    noted = [form.erratum for form in variants.values() if form.erratum is not None]
-    return claims.add(
-        Claim(
-            id=f"arda2026/{name}",
-            title=title,
-            kind=kind,
-            equations=equations,
-            statement=statement,
-            latex=latex,
-            sides=sides,
-            naive=naive,
-            families=families,
-            variants=variants,
-            default=next(name for name, form in variants.items() if not form.fails),
-            bound=_bound(bound),
-            errata=tuple(dict.fromkeys([*errata, *noted])),
-            references=(f"arda2026, {where}", *also),
-            **more,
-        )
-    )
-
-
-def identity(*texts: str, forms: Forms = "equality", **more: Any) -> Claim:
-    """Register an equality of two arrays."""
-    return claim(*texts, kind=Kind.IDENTITY, forms=forms, **more)
+claim = functools.partial(declare.claim, "arda2026")
+identity = functools.partial(declare.identity, "arda2026")
 
 
 def table_of(i: ModelInstance, tier: str) -> dict[str, Any]:

@@ -21,10 +21,10 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Bound, Check, Experiment, Family, Kind, Sides, instance_class
 from ...theory.domain import MOST_ENTRIES, Domain, case_problem
+from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic
 from .constants import event_radius
 from .declare import claim, false
-from .instances import spread
 from .naive import Data
 from .setting import Setting
 
@@ -52,9 +52,9 @@ class GaussianInstance(Domain):
 
 def _draw(rng: np.random.Generator, count: int) -> GaussianInstance:
     return GaussianInstance(
-        d=spread(rng, 1, 600, count),
-        m=spread(rng, 2, 5000, count),
-        t=spread(rng, 0.05, 6, count),
+        d=log_uniform(rng, 1, 600, count),
+        m=log_uniform(rng, 2, 5000, count),
+        t=log_uniform(rng, 0.05, 6, count),
         log_delta=np.log(rng.uniform(0, 1, count)) * 3,
     )
 
@@ -292,7 +292,6 @@ claim(
         cases=({"d": 1, "m": 2, "delta": 0.5}, {"d": 2, "m": 64, "delta": 0.1}),
         draw=_draw_event,
         sides=_event_of_draw,
-        delta=lambda case: float(case["delta"]),
         exceeds_naively=_count_events,
         case_problem=_case_problem,
     ),

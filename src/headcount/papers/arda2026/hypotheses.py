@@ -7,8 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from ...theory import Hypothesis
+from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, flat, norm
-from .instances import safe_norm
 from .naive import Data
 
 

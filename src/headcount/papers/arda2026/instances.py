@@ -7,12 +7,10 @@ can vary freely.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +19,7 @@ from ...core import Array, activation_named, check_positive
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
+from ...theory.families import into_ball, log_uniform, safe_norm, shaped
 from .constants import label_envelope
 
 LONGEST = 1e4
@@ -151,32 +150,6 @@ class TargetInstance(ModelInstance):
     fractions: ClassVar[tuple[str, ...]] = ("delta",)
 
 
-@jax.custom_jvp
-def safe_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """sqrt(max(x, 0)), with the derivative zero where x <= 0."""
-    return jnp.sqrt(jnp.maximum(x, 0.0))
-
-
-@safe_root.defjvp
-def _safe_root_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    (x,), (direction,) = primals, tangents
-    root = safe_root(x)
-    slope = jnp.where(root > 0, 0.5 / jnp.where(root > 0, root, 1.0), 0.0)
-    return root, slope * direction
-
-
-def safe_norm(x: Float[Array, "..."], axis: int | tuple[int, ...] = -1) -> Float[Array, "..."]:
-    """The Euclidean norm with a finite gradient at zero."""
-    return safe_root(jnp.sum(x * x, axis=axis))
-
-
-def into_ball(x: Float[Array, "..."], axes: int = 1, radius: float = 1.0) -> Float[Array, "..."]:
-    """Radial projection of the last `axes` axes onto the ball."""
-    over = tuple(range(-axes, 0))
-    lengths = jnp.expand_dims(safe_norm(x, axis=over), over)
-    return x / jnp.maximum(lengths / radius, 1.0)
-
-
 def _mirrored(x: Float[Array, "m ..."], sign: float = 1.0) -> Float[Array, "m ..."]:
     half = x[: x.shape[0] // 2]
     return jnp.concatenate([half, sign * half])
@@ -188,7 +161,7 @@ def project_head(head: HeadInstance) -> HeadInstance:
         head,
         X=into_ball(head.X),
         q=into_ball(head.q),
-        v=into_ball(head.v, 2),
+        v=into_ball(head.v, axes=2),
         U=into_ball(head.U, radius=LONGEST),
     )
 
@@ -204,19 +177,14 @@ def project_model(model: ModelInstance) -> ModelInstance:
         W0=_mirrored(model.W0),
         dc=jnp.clip(model.dc, -1.0, 1.0),
         dU=into_ball(model.dU),
-        dW=into_ball(model.dW, 2),
+        dW=into_ball(model.dW, axes=2),
         rho=jnp.clip(model.rho, 1e-3, 100.0),
         vc=jnp.clip(model.vc, -1.0, 1.0),
         vu=into_ball(model.vu),
-        vw=into_ball(model.vw, 2),
+        vw=into_ball(model.vw, axes=2),
         nu=jnp.clip(model.nu, 1e-3, 100.0),
         labels=jnp.clip(model.labels, -1.0, 1.0),
     )
-
-
-def spread(rng: np.random.Generator, low: float, high: float, *shape: int) -> Array:
-    """Log-uniform between low and high: instances of every size, not only of size one."""
-    return np.exp(rng.uniform(math.log(low), math.log(high), shape))
 
 
 def structured(rng: np.random.Generator, X: Array, q: Array, U: Array, W: Array) -> list[Array]:
@@ -252,10 +220,10 @@ def draw_heads(
     """Random heads: tokens inside and on the ball, |U| and ||W|| over orders of magnitude."""
     X, q, U, W = structured(
         rng,
-        rng.normal(size=(count, T, d)) * spread(rng, 0.2, 5.0, count, T, 1),
+        rng.normal(size=(count, T, d)) * log_uniform(rng, 0.2, 5.0, count, T, 1),
         rng.normal(size=(count, d)),
-        rng.normal(size=(count, d)) * spread(rng, 1e-3, LONGEST, count, 1),
-        rng.normal(size=(count, d, d)) * spread(rng, 0.05, 8.0, count, 1, 1),
+        rng.normal(size=(count, d)) * log_uniform(rng, 1e-3, LONGEST, count, 1),
+        rng.normal(size=(count, d, d)) * log_uniform(rng, 0.05, 8.0, count, 1, 1),
     )
     c, v = rng.normal(size=count), rng.normal(size=(count, d, d))
     return HeadInstance(X, q, c, U, W, v, activation)
@@ -274,10 +242,10 @@ def draw_models(
     (c0, U0, W0), (dc, dU, dW), (vc, vu, vw) = heads(), heads(), heads()
     X, q, U0, W0 = structured(
         rng,
-        rng.normal(size=(count, n, T, d)) * spread(rng, 0.2, 5.0, count, n, T, 1),
+        rng.normal(size=(count, n, T, d)) * log_uniform(rng, 0.2, 5.0, count, n, T, 1),
         rng.normal(size=(count, n, d)),
-        U0 * spread(rng, 1e-2, 1e2, count, 1, 1),
-        W0 * spread(rng, 0.1, 3.0, count, 1, 1, 1),
+        U0 * log_uniform(rng, 1e-2, 1e2, count, 1, 1),
+        W0 * log_uniform(rng, 0.1, 3.0, count, 1, 1, 1),
     )
     return ModelInstance(
         X=X,
@@ -288,11 +256,11 @@ def draw_models(
         dc=3.0 * dc,
         dU=3.0 * dU,
         dW=3.0 * dW,
-        rho=spread(rng, 1e-2, 10.0, count, 3),
+        rho=log_uniform(rng, 1e-2, 10.0, count, 3),
         vc=3.0 * vc,
         vu=3.0 * vu,
         vw=3.0 * vw,
-        nu=spread(rng, 1e-2, 10.0, count, 3),
+        nu=log_uniform(rng, 1e-2, 10.0, count, 3),
         labels=rng.uniform(-1.0, 1.0, (count, n)),
         activation=activation,
     )
@@ -301,7 +269,7 @@ def draw_models(
 def draw_targets(rng: np.random.Generator, count: int, **shape: Any) -> TargetInstance:
     """As `draw_models`, with delta over orders of magnitude."""
     models = draw_models(rng, count, **shape)
-    return TargetInstance(**vars(models), delta=spread(rng, 1e-6, 0.5, count))
+    return TargetInstance(**vars(models), delta=log_uniform(rng, 1e-6, 0.5, count))
 
 
 def model_instance(
@@ -350,16 +318,15 @@ def model_instance(
 
 def head_family(d: int = 2, T: int = 3, activation: str = "tanh") -> Family:
     """Heads of one shape."""
-    draw = functools.partial(draw_heads, d=d, T=T, activation=activation)
-    return Family(f"head d={d} T={T} {activation}", draw, project_head)
+    return shaped("head", draw_heads, project_head, d=d, T=T, activation=activation)
 
 
 def model_family(
     n: int = 2, d: int = 2, T: int = 3, m: int = 2, activation: str = "tanh"
 ) -> Family:
     """Models of one shape near a paired initialisation."""
-    draw = functools.partial(draw_models, n=n, d=d, T=T, m=m, activation=activation)
-    return Family(f"model n={n} d={d} T={T} m={m} {activation}", draw, project_model)
+    shape: dict[str, Any] = {"n": n, "d": d, "T": T, "m": m, "activation": activation}
+    return shaped("model", draw_models, project_model, **shape)
 
 
 HEADS = (head_family(), head_family(1, 2), head_family(3, 4, "erf"))

@@ -11,12 +11,13 @@ import jax.numpy as jnp
 
 from ...theory import Sides
 from ...theory.duals import Dual, duals
+from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, activation, flat, norm
 from . import model, naive
 from .declare import claim, identity
 from .facts import antipodal
 from .hypotheses import SAMPLE
-from .instances import HEADS, MODELS, HeadInstance, ModelInstance, safe_norm
+from .instances import HEADS, MODELS, HeadInstance, ModelInstance
 from .naive import Data
 
 

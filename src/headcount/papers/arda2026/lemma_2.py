@@ -14,13 +14,14 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Bound, Family, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import log_uniform, safe_norm
 from ...theory.slow import Arithmetic, activation, dot, flat, norm, times
 from ...theory.slow_spectrum import operator_norm
 from . import constants, model, naive
 from .declare import claim, false
 from .facts import antipodal
 from .hypotheses import SAMPLE
-from .instances import HEADS, HeadInstance, head_family, safe_norm, spread
+from .instances import HEADS, HeadInstance, head_family
 from .naive import Data
 from .setting import Setting
 
@@ -194,7 +195,7 @@ class MatrixInstance(Domain):
 
 def _draw_matrices(rng: np.random.Generator, count: int) -> MatrixInstance:
     """Sums of a random matrix and a random multiple of the identity."""
-    shift = rng.normal(size=(count, 1, 1)) * spread(rng, 0.1, 100.0, count, 1, 1)
+    shift = rng.normal(size=(count, 1, 1)) * log_uniform(rng, 0.1, 100.0, count, 1, 1)
     return MatrixInstance(rng.normal(size=(count, 3, 3)) + shift * np.eye(3))
 
 

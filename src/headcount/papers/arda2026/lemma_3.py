@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...theory import Bound, Sides
+from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, norm
 from . import constants, model, naive
 from .declare import claim, false, identity, near_start
 from .hypotheses import FEASIBLE, PAIRED
-from .instances import MODELS, ModelInstance, safe_norm
+from .instances import MODELS, ModelInstance
 from .naive import Data
 from .setting import Setting
 

@@ -14,12 +14,13 @@ from jaxtyping import Float
 from ...core import Array, activation_named, pooled_attention, softmax_covariance_times
 from ...theory import Bound, Check, Experiment, Kind, Sides, instance_class
 from ...theory.domain import MOST_ENTRIES, Domain, case_problem
+from ...theory.families import safe_norm
 from ...theory.slow import FLOATS, Arithmetic, activation, dot, flat, norm, times
 from . import constants, model, naive
 from .declare import claim, false
 from .facts import antipodal
 from .hypotheses import DIRECTION, QUERY, TOKENS
-from .instances import HEADS, HeadInstance, head_family, safe_norm
+from .instances import HEADS, HeadInstance, head_family
 from .lemma_5_exact import MONOTONE, exact_probability
 from .naive import Data
 from .setting import Setting
@@ -307,7 +308,6 @@ claim(
         ),
         draw=_draw,
         sides=_lemma_5,
-        delta=lambda case: float(case["delta"]),
         exceeds_naively=_count,
         case_problem=_case_problem,
         vary=_vary,

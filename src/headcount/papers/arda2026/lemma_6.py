@@ -6,7 +6,6 @@ and M are fixed, U ~ N(0, I_d), and sigma' is even and positive.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,13 +15,14 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Activation, Array, pooled_attention
-from ...theory import Bound, Family, Sides, instance_class
+from ...theory import Bound, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import into_ball, log_uniform, safe_norm, shaped
 from ...theory.slow import Arithmetic, activation, dot, flat, norm, quadrature, times
 from . import constants, naive
 from .declare import claim
 from .hypotheses import SAMPLE
-from .instances import into_ball, safe_norm, spread, structured
+from .instances import structured
 from .naive import Data
 from .naive_rules import normal_density, over_interval, over_line
 from .setting import Setting
@@ -56,12 +56,12 @@ def _draw(
 ) -> AttentionInstance:
     X, q, _, W = structured(
         rng,
-        rng.normal(size=(count, T, d)) * spread(rng, 0.1, 5.0, count, T, 1),
+        rng.normal(size=(count, T, d)) * log_uniform(rng, 0.1, 5.0, count, T, 1),
         2 * rng.normal(size=(count, d)),
         rng.normal(size=(count, d)),
-        rng.normal(size=(count, d, d)) * spread(rng, 0.01, 8.0, count, 1, 1),
+        rng.normal(size=(count, d, d)) * log_uniform(rng, 0.01, 8.0, count, 1, 1),
     )
-    return AttentionInstance(X, q, W, spread(rng, 1e-2, 10.0, count, 3), activation)
+    return AttentionInstance(X, q, W, log_uniform(rng, 1e-2, 10.0, count, 3), activation)
 
 
 def _project(i: AttentionInstance) -> AttentionInstance:
@@ -69,11 +69,7 @@ def _project(i: AttentionInstance) -> AttentionInstance:
 
 
 FAMILIES = tuple(
-    Family(
-        f"attention d={d} T={T} {name}",
-        functools.partial(_draw, d=d, T=T, activation=name),
-        _project,
-    )
+    shaped("attention", _draw, _project, d=d, T=T, activation=name)
     for d, T, name in ((2, 3, "tanh"), (1, 2, "tanh"), (2, 4, "erf"))
 )
 

@@ -12,7 +12,8 @@ from ...core import Activation, Array, activation_named, head_features, pooled_a
 from ...core._tree import subtract as difference  # noqa: F401
 from ...kernels import Linearised
 from ...models import PooledAttention, PooledAttentionParams
-from .instances import HeadInstance, ModelInstance, safe_norm
+from ...theory.families import safe_norm
+from .instances import HeadInstance, ModelInstance
 
 
 def network(sigma: Activation, q: Float[Array, "d"], m: int = 1) -> PooledAttention:

@@ -157,7 +157,17 @@ paper = Paper(
         )
     ),
     figures=tuple(
-        f"{_HERE}.figures.{figure}" for figure in ("fig1", "fig2", "steps", "tokens", "reference")
+        f"{_HERE}.figures.{figure}"
+        for figure in (
+            "fig1",
+            "fig2",
+            "steps",
+            "iterates",
+            "projsgd",
+            "samples",
+            "tokens",
+            "reference",
+        )
     ),
     subject=f"{_HERE}.subject:subject",
     slack=f"{_HERE}.subject:slack",

@@ -11,7 +11,6 @@ gamma + rho_w/sqrt(m) <= 1/s1, which the proposition counts as bounded with its 
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,10 +22,10 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import into_ball, log_uniform, shaped
 from ...theory.slow import Arithmetic, activation, dot
 from .declare import claim, false
 from .hypotheses import TOKENS
-from .instances import into_ball, spread
 from .naive import Data
 
 SLACK = 20.0
@@ -82,9 +81,9 @@ def _explicit_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any
 
 def _draw(rng: np.random.Generator, count: int, *, T: int, d: int, activation: str) -> UnitInstance:
     return UnitInstance(
-        X=rng.normal(size=(count, T, d)) * spread(rng, 0.2, 5.0, count, T, 1),
-        U=rng.normal(size=(count, d)) * spread(rng, 1e-3, 1e2, count, 1),
-        w=rng.normal(size=count) * spread(rng, 0.2, 3.0, count),
+        X=rng.normal(size=(count, T, d)) * log_uniform(rng, 0.2, 5.0, count, T, 1),
+        U=rng.normal(size=(count, d)) * log_uniform(rng, 1e-3, 1e2, count, 1),
+        w=rng.normal(size=count) * log_uniform(rng, 0.2, 3.0, count),
         activation=activation,
     )
 
@@ -100,12 +99,7 @@ def _project_below(i: UnitInstance) -> UnitInstance:
 
 
 def _families(project: Any, *shapes: tuple[int, int, str]) -> tuple[Family, ...]:
-    return tuple(
-        Family(
-            f"unit T={T} d={d} {name}", functools.partial(_draw, T=T, d=d, activation=name), project
-        )
-        for T, d, name in shapes
-    )
+    return tuple(shaped("unit", _draw, project, T=T, d=d, activation=name) for T, d, name in shapes)
 
 
 def _top_of_the_wave() -> tuple[UnitInstance, ...]:

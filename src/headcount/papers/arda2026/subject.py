@@ -16,7 +16,7 @@ import numpy as np
 from ...core import BadArgument, float64
 from ...data import DataModel
 from ...models import PooledAttentionParams
-from ...theory import Observed
+from ...theory import Observed, slack_table
 from ...training import Built, Run, TrainConfig, build, gathered, replay, run_config
 from .observed import offers_of
 from .recorder import DriftTerms, trace_of_records
@@ -179,12 +179,4 @@ def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
         ("|nu|^2 / V(phi0)", float(np.sum(np.asarray(trace.nu) ** 2)), trace.distance[0]),
         ("B_U / max |U_i|", k["B_U"], np.max(trace.values)),
     ]
-    return [
-        {
-            "factor": name,
-            "bound": float(bound),
-            "measured": float(measured),
-            "orders": float(np.log10(bound / max(float(measured), 1e-300))),
-        }
-        for name, bound, measured in pairs
-    ]
+    return slack_table(pairs)

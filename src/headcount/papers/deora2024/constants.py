@@ -7,41 +7,16 @@ Any other name means "v2". The read-outs "full", "pooling" and "last" have their
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-import jax.numpy as jnp
-
-Number = Any
+from ...theory.numbers import Number, exp, largest, log, smallest
 
 TIERS = ("v2", "v1", "sharp")
 
 
-def largest(a: Number, b: Number) -> Number:
-    """max(a, b) for numbers and arrays."""
-    plain = isinstance(a, (int, float)) and isinstance(b, (int, float))
-    return max(a, b) if plain else jnp.maximum(a, b)
-
-
-def smallest(a: Number, b: Number) -> Number:
-    """min(a, b) for numbers and arrays."""
-    plain = isinstance(a, (int, float)) and isinstance(b, (int, float))
-    return min(a, b) if plain else jnp.minimum(a, b)
-
-
-def log(x: Number) -> Number:
-    """The natural logarithm of a number or an array."""
-    return math.log(x) if isinstance(x, (int, float)) else jnp.log(x)
-
-
-def exp(x: Number) -> Number:
-    """The exponential of a number or an array."""
-    return math.exp(x) if isinstance(x, (int, float)) else jnp.exp(x)
-
-
-def rows_factor(T: int, readout: str = "full") -> float:
+def rows_factor(T: Number, readout: str = "full") -> Number:
     """sqrt(T) for a free U; T where every row is u; 1 where only the last row is [Sec. 2]."""
-    return {"full": T**0.5, "pooling": float(T), "last": 1.0}[readout]
+    if readout == "full":
+        return T**0.5
+    return 1.0 * T if readout == "pooling" else 1.0
 
 
 def beta_1(N: Number, R: Number, T: int, readout: str = "full") -> Number:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import LOGISTIC, Array, check_count, float64
+from ...core import LOGISTIC, Array, check_count, in_float64
 from ...core._tree import norm, subtract
 from ...kernels import HessianExtremes, hessian_extremes, loss_function
 from ...models import MultiHeadParams, over_heads
@@ -50,12 +50,12 @@ def curvature(
     model: Heads, theta: MultiHeadParams, x: Float[Array, "n T d"], y: Float[Array, "n"]
 ) -> Curvature:
     """What Corollary 1 is about; eigenvalues by Lanczos."""
-    loss, gradient = _double(_loss_and_gradient(model), theta, x, y)
+    loss, gradient = in_float64(_loss_and_gradient(model), theta, x, y)
     return Curvature(
         loss=float(loss),
         gradient=float(_length(model, gradient)),
         hessian=hessian_extremes(loss_function(model, LOGISTIC, x, y), theta),
-        size=float(_double(largest_head, theta)),
+        size=float(in_float64(largest_head, theta)),
     )
 
 
@@ -90,9 +90,9 @@ def segment(
 ) -> Segment:
     """The loss along a segment, for (15), Proposition 4 and tau_k."""
     check_count("points", points, least=2)
-    shift = _double(subtract, second, first)
-    losses = _double(_losses_along(model), first, shift, np.linspace(0, 1, points), x, y)
-    sizes = [float(_double(largest_head, end)) for end in (first, second)]
+    shift = in_float64(subtract, second, first)
+    losses = in_float64(_losses_along(model), first, shift, np.linspace(0, 1, points), x, y)
+    sizes = [float(in_float64(largest_head, end)) for end in (first, second)]
     return Segment(losses, float(_length(model, shift)), max(sizes))
 
 
@@ -115,7 +115,7 @@ def largest_descent_step(
     Lemma 7 promises the inequality up to 1/rho_k. A geometric grid of 8 steps per octave finds the
     first failure, bisection its place to a relative 1e-6. Zero gradient: `limit`.
     """
-    loss, gradient = _double(_loss_and_gradient(model), theta, x, y)
+    loss, gradient = in_float64(_loss_and_gradient(model), theta, x, y)
     square = float(_length(model, gradient)) ** 2
     if square == 0:
         return limit
@@ -123,7 +123,7 @@ def largest_descent_step(
     back = jax.tree.map(np.negative, gradient)
 
     def fails(etas: Float[Array, "points"]) -> Any:
-        return _double(along, theta, back, etas, x, y) > loss - etas / 2 * square
+        return in_float64(along, theta, back, etas, x, y) > loss - etas / 2 * square
 
     # Below this the decrease is lost in the rounding of L: nothing can be seen to fail there.
     least = max(1e-12 * limit, 1e3 * np.finfo(np.float64).eps * float(loss) / square)
@@ -167,11 +167,4 @@ def loss_of(model: Heads, x: Array, y: Array) -> Callable[[Any], Float[Array, ""
 
 def _length(model: Heads, tree: Any) -> Any:
     """The norm over all heads of something per head."""
-    return _double(norm, over_heads(model, tree))
-
-
-def _double(program: Callable[..., Any], *arrays: Any) -> Any:
-    """The program's results as NumPy arrays, computed in float64."""
-    with float64():
-        inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), arrays)
-        return jax.tree.map(np.asarray, program(*inputs))
+    return in_float64(norm, over_heads(model, tree))

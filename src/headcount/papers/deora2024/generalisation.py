@@ -15,21 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...theory import Hypothesis, Kind, Sides, instance_class
+from ...theory import Bound, Check, Hypothesis, Kind, Sides, instance_class
 from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants, naive_runs
+from .corollary_5 import TRAINING, descended, training_root, training_step
 from .declare import HESSIAN_TIERS, claim
-from .good_start import (
-    TRAINING,
-    NaiveStart,
-    StartInstance,
-    draw_starts,
-    start_family,
-    training_root,
-    training_step,
-)
+from .good_start import NaiveStart, StartInstance, draw_starts, start_family
 from .naive import Data
 from .runs import RunInstance, draw_runs, project_run, run_family
+from .setting import Setting
 from .theorem_3 import WIDER
 
 
@@ -67,22 +61,13 @@ def set_weights(n: int, m: int) -> tuple[Any, Any]:
     return whole, left
 
 
-def descend(i: Any, weights: Any) -> Any:
-    """theta_K on the weighted loss."""
-
-    def step(rows: Any, _: None) -> tuple[Any, None]:
-        return rows - i.eta * model.loss_gradient(i, rows, weights), None
-
-    return jax.lax.scan(step, i.rows, None, length=i.K)[0]
-
-
 def expected_losses(i: Any) -> tuple[Any, Any]:
     """(E Ltest(theta_K), E L(theta_K)) over training sets."""
     n = len(i.y)
     whole, _ = set_weights(n, i.m)
 
     def both(weights: Any) -> Any:
-        losses = model.losses(i, descend(i, weights))
+        losses = model.losses(i, descended(i, weights))
         return jnp.mean(losses), jnp.sum(weights * losses)
 
     test, train = jax.vmap(both)(jnp.asarray(whole))
@@ -167,8 +152,8 @@ on_populations = functools.partial(
 def _lipschitz(i: Any) -> tuple[Any, Any]:
     """(beta_1 over all runs, E[(1/m) sum_i |theta_K - theta_K^{-i}|])."""
     whole, left = set_weights(len(i.y), i.m)
-    ends = jax.vmap(functools.partial(descend, i))(jnp.asarray(whole))
-    others = jax.vmap(jax.vmap(functools.partial(descend, i)))(jnp.asarray(left))
+    ends = jax.vmap(functools.partial(descended, i))(jnp.asarray(whole))
+    others = jax.vmap(jax.vmap(functools.partial(descended, i)))(jnp.asarray(left))
     N = jnp.maximum(
         jnp.max(jax.vmap(model.widest)(ends)), jnp.max(jax.vmap(jax.vmap(model.widest))(others))
     )
@@ -224,6 +209,21 @@ def _gap_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return naive_gap_sides(num, data, rhs)
 
 
+def _promised_gap(setting: Setting, variant: str) -> Bound:
+    s, eta = setting, setting.step(variant)
+    table = {"D": s.D, "N": s.N, "R": s.R, "eta": eta}
+    return Bound(float(constants.gap_bound(s.L_theta, s.D, eta, s.K, s.n)), table)
+
+
+def _required_for_gap(setting: Setting, variant: str) -> tuple[Check, ...]:
+    s = setting
+    root = constants.required_root(s.D, s.N, s.R, s.T, s.d, variant, s.readout, factor=128)
+    return (
+        Check("(84): required sqrt(H) over sqrt(H)", root / float(s.H) ** 0.5, 1.0),
+        Check("eta over its largest value", s.step(variant) / s.largest_step(variant), 1.0),
+    )
+
+
 on_populations(
     "theorem-4",
     "Generalisation gap",
@@ -236,6 +236,9 @@ on_populations(
     naive=_gap_naive,
     hypotheses=(WIDER, SURE_STEP),
     forms=HESSIAN_TIERS,
+    bound=_promised_gap,
+    requires=_required_for_gap,
+    quantity="gap",
     errata=("E32",),
 )
 

@@ -6,12 +6,9 @@ largest token norm, and at least 1, as Assumption 1 asks.
 
 from __future__ import annotations
 
-import functools
-import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +17,7 @@ from ...core import Array
 from ...models import READOUTS
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
+from ...theory.families import into_ball, log_uniform, safe_norm, shaped
 
 MOST_HEADS = 1e12
 """The largest multiplicity that a search visits."""
@@ -96,36 +94,10 @@ def as_rows(U: Float[Array, "G r d"], W: Float[Array, "G d d"]) -> Float[Array, 
     return jnp.concatenate([U.reshape(len(U), -1), W.reshape(len(W), -1)], axis=-1)
 
 
-@jax.custom_jvp
-def safe_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """sqrt(max(x, 0)), with the derivative zero where x <= 0."""
-    return jnp.sqrt(jnp.maximum(x, 0.0))
-
-
-@safe_root.defjvp
-def _safe_root_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    (x,), (direction,) = primals, tangents
-    root = safe_root(x)
-    slope = jnp.where(root > 0, 0.5 / jnp.where(root > 0, root, 1.0), 0.0)
-    return root, slope * direction
-
-
-def safe_norm(x: Float[Array, "..."], axis: int | tuple[int, ...] | None = -1) -> Any:
-    """The Euclidean norm with a finite gradient at zero."""
-    return safe_root(jnp.sum(x * x, axis=axis))
-
-
-def within(x: Float[Array, "..."], radius: Any, axes: int = 1) -> Float[Array, "..."]:
-    """Radial projection of the last `axes` axes onto the ball."""
-    over = tuple(range(-axes, 0))
-    lengths = jnp.expand_dims(safe_norm(x, axis=over), over)
-    return x / jnp.maximum(lengths / radius, 1.0)
-
-
 def project_head(head: HeadInstance) -> HeadInstance:
     """Sizes that float64 can hold; the bounds themselves ask for nothing."""
     return replace(
-        head, X=within(head.X, 30.0), U=within(head.U, 1e3, 2), W=within(head.W, 30.0, 2)
+        head, X=into_ball(head.X, 30.0), U=into_ball(head.U, 1e3, 2), W=into_ball(head.W, 30.0, 2)
     )
 
 
@@ -133,11 +105,11 @@ def project_model(model: ModelInstance) -> ModelInstance:
     """Labels +-1, whole multiplicities, and sizes that float64 can hold."""
     return replace(
         model,
-        X=within(model.X, 30.0),
+        X=into_ball(model.X, 30.0),
         y=signs(model.y),
         k=counts(model.k),
-        U=within(model.U, 1e3, 2),
-        W=within(model.W, 30.0, 2),
+        U=into_ball(model.U, 1e3, 2),
+        W=into_ball(model.W, 30.0, 2),
     )
 
 
@@ -151,14 +123,9 @@ def counts(k: Float[Array, "G"]) -> Float[Array, "G"]:
     return jnp.clip(jnp.round(jnp.abs(k)), 1.0, MOST_HEADS)
 
 
-def sizes(rng: np.random.Generator, low: float, high: float, *shape: int) -> Array:
-    """Log-uniform between low and high: instances of every size, not only of size one."""
-    return np.exp(rng.uniform(math.log(low), math.log(high), shape))
-
-
 def draw_tokens(rng: np.random.Generator, count: int, *shape: int) -> Array:
     """Random tokens; in a third of the draws opposite ones, in a sixth on one line."""
-    X = rng.normal(size=(count, *shape)) * sizes(rng, 0.1, 5.0, count, *[1] * len(shape))
+    X = rng.normal(size=(count, *shape)) * log_uniform(rng, 0.1, 5.0, count, *[1] * len(shape))
     kind = rng.integers(0, 6, count).reshape(-1, *[1] * len(shape))
     alternate = np.where(np.arange(shape[-2]) % 2, -1.0, 1.0)[:, None]
     opposite = X[..., :1, :] * alternate
@@ -170,8 +137,8 @@ def draw_heads(rng: np.random.Generator, count: int, *, d: int, T: int) -> HeadI
     """Random heads with U and W over orders of magnitude."""
     return HeadInstance(
         X=draw_tokens(rng, count, T, d),
-        U=rng.normal(size=(count, T, d)) * sizes(rng, 1e-3, 1e3, count, 1, 1),
-        W=rng.normal(size=(count, d, d)) * sizes(rng, 1e-2, 5.0, count, 1, 1),
+        U=rng.normal(size=(count, T, d)) * log_uniform(rng, 1e-3, 1e3, count, 1, 1),
+        W=rng.normal(size=(count, d, d)) * log_uniform(rng, 1e-2, 5.0, count, 1, 1),
         a=rng.normal(size=(count, T)),
         b=rng.normal(size=(count, d)),
         c=rng.normal(size=(count, d)),
@@ -186,22 +153,21 @@ def draw_models(
     return ModelInstance(
         X=draw_tokens(rng, count, n, T, d),
         y=rng.choice([-1.0, 1.0], (count, n)),
-        k=np.round(sizes(rng, 1.0, 1e3, count, G)),
-        U=rng.normal(size=(count, G, r, d)) * sizes(rng, 1e-3, 10.0, count, 1, 1, 1),
-        W=rng.normal(size=(count, G, d, d)) * sizes(rng, 1e-2, 5.0, count, 1, 1, 1),
+        k=np.round(log_uniform(rng, 1.0, 1e3, count, G)),
+        U=rng.normal(size=(count, G, r, d)) * log_uniform(rng, 1e-3, 10.0, count, 1, 1, 1),
+        W=rng.normal(size=(count, G, d, d)) * log_uniform(rng, 1e-2, 5.0, count, 1, 1, 1),
         readout=readout,
     )
 
 
 def head_family(d: int = 2, T: int = 2) -> Family:
     """Heads of one shape."""
-    return Family(f"head d={d} T={T}", functools.partial(draw_heads, d=d, T=T), project_head)
+    return shaped("head", draw_heads, project_head, d=d, T=T)
 
 
 def model_family(n: int = 2, d: int = 1, T: int = 2, G: int = 2, readout: str = "full") -> Family:
     """Groups of heads of one shape."""
-    draw = functools.partial(draw_models, n=n, d=d, T=T, G=G, readout=readout)
-    return Family(f"model n={n} d={d} T={T} G={G} {readout}", draw, project_model)
+    return shaped("model", draw_models, project_model, n=n, d=d, T=T, G=G, readout=readout)
 
 
 HEADS = (head_family(), head_family(1, 3))

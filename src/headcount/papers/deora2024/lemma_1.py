@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from ...models import MultiHeadAttention
 from ...theory import Sides
 from ...theory.duals import Dual, duals
+from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, flat, times
 from . import model, naive
 from .declare import identity
-from .instances import HEADS, HeadInstance, safe_norm
+from .instances import HEADS, HeadInstance
 from .naive import Data
 
 

@@ -17,9 +17,10 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
+from ...theory.families import log_uniform, safe_norm
 from ...theory.slow import Arithmetic, dot
 from . import mixture_constants
-from .instances import safe_norm, signs, sizes
+from .instances import signs
 from .naive import Data
 
 
@@ -145,13 +146,13 @@ def draw_mixtures(
         return np.where(corner, np.sign(inside), inside)
 
     return MixtureInstance(
-        S=sizes(rng, 0.5, 5.0, count),
-        Z_mu=sizes(rng, 1e-3, 2.0, count) * (rng.random(count) < 0.8),
-        Z_nu=sizes(rng, 1e-3, 2.0, count) * (rng.random(count) < 0.8),
+        S=log_uniform(rng, 0.5, 5.0, count),
+        Z_mu=log_uniform(rng, 1e-3, 2.0, count) * (rng.random(count) < 0.8),
+        Z_nu=log_uniform(rng, 1e-3, 2.0, count) * (rng.random(count) < 0.8),
         y=rng.choice([-1.0, 1.0], count),
         on_mu=noise(T - L, 2),
         on_nu=noise(T - L, M),
-        p=rng.normal(size=(count, M + 2)) * sizes(rng, 1e-4, 1.0, count, 1),
+        p=rng.normal(size=(count, M + 2)) * log_uniform(rng, 1e-4, 1.0, count, 1),
         eps=rng.uniform(1e-3, 0.9, count),
         L=L,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .constants import Number, largest, log
+from ...theory.numbers import Number, largest, log
 
 
 def token_bound(S: Number, Z: Number, Z_nu: Number, M: int) -> Number:

@@ -13,7 +13,8 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...models import MultiHeadAttention
-from .instances import HeadInstance, ModelInstance, safe_norm
+from ...theory.families import safe_norm
+from .instances import HeadInstance, ModelInstance
 
 Rows = Float[Array, "G p"]
 

@@ -92,6 +92,11 @@ def parameters(data: Data) -> Rows:
     return [flat(U) + flat(W) for U, W in zip(data["U"], data["W"], strict=True)]
 
 
+def move(data: Data) -> Rows:
+    """The step (dU_g, dW_g) of every group as one list."""
+    return parameters({"U": data["dU"], "W": data["dW"]})
+
+
 def split(row: Sequence[Number], d: int) -> tuple[Any, Any]:
     """(U, W) of one group as lists of rows."""
     lead = len(row) - d * d

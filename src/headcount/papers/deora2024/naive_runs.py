@@ -49,16 +49,12 @@ class NaiveRun:
 def target(num: Arithmetic, data: Data) -> Rows:
     """theta."""
     root = num.sqrt(naive.total(num, data))
-    return naive.combined(naive.parameters(data), _shift(data), 1 / root)
-
-
-def _shift(data: Data) -> Rows:
-    return naive.parameters({"U": data["dU"], "W": data["dW"]})
+    return naive.combined(naive.parameters(data), naive.move(data), 1 / root)
 
 
 def distance(num: Arithmetic, data: Data) -> Number:
     """D."""
-    return naive.length(num, data, _shift(data)) / num.sqrt(naive.total(num, data))
+    return naive.length(num, data, naive.move(data)) / num.sqrt(naive.total(num, data))
 
 
 def width(num: Arithmetic, data: Data) -> Number:

@@ -13,9 +13,11 @@ _CLAIMS = (
     "theorem_3",
     "leave_one_out",
     "tokenised_mixture",
+    "first_phase",
     "saturation",
     "facts",
     "good_start",
+    "corollary_5",
     "generalisation",
 )
 

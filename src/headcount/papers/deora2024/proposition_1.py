@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...theory import Sides
+from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, flat, norm
 from ...theory.slow_spectrum import operator_norm
 from . import constants, model, naive, naive_constants
 from .declare import HESSIAN_TIERS, claim
-from .instances import HEADS, HeadInstance, head_family, opposite_tokens, safe_norm
+from .instances import HEADS, HeadInstance, head_family, opposite_tokens
 from .naive import Data
 
 SMALL = (head_family(1, 2), HEADS[0])

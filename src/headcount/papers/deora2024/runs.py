@@ -17,8 +17,9 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...theory import Family, instance_class
+from ...theory.families import into_ball, log_uniform
 from . import constants, model
-from .instances import ModelInstance, as_rows, draw_models, signs, sizes, within
+from .instances import ModelInstance, as_rows, draw_models, signs
 from .segments import Segment
 
 MOST_ROOT = 1e9
@@ -165,12 +166,12 @@ def project_run(i: RunInstance, tier: str, factor: int = 18) -> RunInstance:
     """Every hypothesis of Theorem 3 with this Hessian bound (factor 128: of Lemma 11)."""
     small = replace(
         i,
-        X=within(i.X, 1.5),
+        X=into_ball(i.X, 1.5),
         y=signs(i.y),
-        U=within(i.U, 1.0, 2),
-        W=within(i.W, 1.0, 2),
-        dU=within(i.dU, 1.0, 2),
-        dW=within(i.dW, 1.0, 2),
+        U=into_ball(i.U, 1.0, 2),
+        W=into_ball(i.W, 1.0, 2),
+        dU=into_ball(i.dU, 1.0, 2),
+        dW=into_ball(i.dW, 1.0, 2),
         k=jnp.clip(jnp.round(jnp.abs(i.k)), 1.0, 4.0),
     )
     longest = model.widest(small.rows) + model.widest(as_rows(small.dU, small.dW))
@@ -178,7 +179,7 @@ def project_run(i: RunInstance, tier: str, factor: int = 18) -> RunInstance:
     root = constants.required_root(small.D, longest, *shape, factor=factor)
     k = wide_enough(small, root)
     # Read-outs of size 1/sqrt(H) keep the outputs of order one, whatever H is.
-    wide = replace(small, k=k, U=within(small.U, 2.0 / jnp.sqrt(jnp.sum(k)), 2))
+    wide = replace(small, k=k, U=into_ball(small.U, 2.0 / jnp.sqrt(jnp.sum(k)), 2))
     B = constants.reach(wide.D, wide.N)
     rho = constants.rho(B, wide.R, wide.H, wide.T, wide.d, tier, wide.readout)
     step = constants.largest_step(rho, wide.D, wide.K, *ends(wide))
@@ -189,8 +190,8 @@ def draw_runs(rng: np.random.Generator, count: int, *, K: int, **shape: Any) -> 
     """Random small runs; targets at every distance."""
     models = draw_models(rng, count, **shape)
     values = {f.name: getattr(models, f.name) for f in fields(ModelInstance)}
-    values["U"] = rng.normal(size=models.U.shape) * sizes(rng, 1e-3, 1.0, count, 1, 1, 1)
-    far = sizes(rng, 1e-2, 1.0, count, 1, 1, 1)
+    values["U"] = rng.normal(size=models.U.shape) * log_uniform(rng, 1e-3, 1.0, count, 1, 1, 1)
+    far = log_uniform(rng, 1e-2, 1.0, count, 1, 1, 1)
     return RunInstance(
         **values,
         dU=rng.normal(size=models.U.shape) * far,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +12,15 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...models import MultiHeadAttention
-from ...theory import Family, Hypothesis, Sides, instance_class
+from ...theory import Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import log_uniform, shaped
 from ...theory.slow import Arithmetic, dot, softmax
 from . import mixture_constants
 from .declare import claim, false
-from .instances import sizes
 from .mixture import MIXTURES, MixtureInstance, NaiveMixture, mixture_family, quiet
 from .naive import Data
-from .tokenised_mixture import _naive_star, _star_parts
+from .tokenised_mixture import gamma_star_of, naive_gamma_star
 
 
 @instance_class
@@ -44,7 +43,7 @@ def _least_gamma(i: ScoresInstance) -> Any:
 
 
 def _draw(rng: np.random.Generator, count: int, T: int, L: int) -> ScoresInstance:
-    A = sizes(rng, 1e-2, 10.0, count)
+    A = log_uniform(rng, 1e-2, 10.0, count)
     B = A / 2 * rng.uniform(-1, 0.999, count)
     extra = rng.exponential(size=(count, T)) * (rng.random((count, 1)) < 0.5)
     inside = np.arange(T) < L
@@ -64,10 +63,7 @@ def _project(i: ScoresInstance) -> ScoresInstance:
     return replace(fixed, Gamma=jnp.clip(jnp.maximum(i.Gamma, least * (1 + 1e-12)), 0.0, 1e4))
 
 
-SCORES = (
-    Family("scores T=3 L=1", functools.partial(_draw, T=3, L=1), _project),
-    Family("scores T=4 L=3", functools.partial(_draw, T=4, L=3), _project),
-)
+SCORES = tuple(shaped("scores", _draw, _project, T=T, L=L) for T, L in ((3, 1), (4, 3)))
 
 
 def _limit(corrected: float, printed: float) -> dict[str, Any]:
@@ -244,7 +240,7 @@ def _order(i: MixtureInstance, variant: str) -> Sides:
     linear = mixture_constants.gamma_lin(i.S, i.T, i.zeta, i.Z_mu)
     if variant == "corrected":
         return Sides(linear, best)
-    star = _star_parts(i, "printed")
+    star = gamma_star_of(i, "printed")
     return Sides(jnp.stack([star, linear]), jnp.stack([best, star]))
 
 
@@ -255,7 +251,7 @@ def _order_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     linear = (m.L * m.S - 2 * (m.T - m.L) * m.Z_mu / m.S) / num.sqrt(num.number(2 * m.T))
     if variant == "corrected":
         return linear, best
-    star = _naive_star(num, m, "printed")
+    star = naive_gamma_star(num, m, "printed")
     return [star, linear], [best, star]
 
 

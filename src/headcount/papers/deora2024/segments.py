@@ -17,10 +17,11 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
+from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic, dot
 from . import constants, model, naive, naive_constants
 from .declare import HESSIAN_TIERS, claim
-from .instances import ModelInstance, as_rows, draw_models, project_model, sizes
+from .instances import ModelInstance, as_rows, draw_models, project_model
 from .naive import Data
 
 CELLS = 4
@@ -115,11 +116,7 @@ def segment_of(i: SegmentInstance) -> Segment:
 
 def naive_segment_of(num: Arithmetic, data: Data) -> NaiveSegment:
     """The same in slow arithmetic."""
-    return NaiveSegment(num, data, naive.parameters(data), _move(data))
-
-
-def _move(data: Data) -> Any:
-    return naive.parameters({"U": data["dU"], "W": data["dW"]})
+    return NaiveSegment(num, data, naive.parameters(data), naive.move(data))
 
 
 def project_segment(i: SegmentInstance) -> SegmentInstance:
@@ -148,12 +145,12 @@ def draw_segments(rng: np.random.Generator, count: int, **shape: Any) -> Segment
     """Random pairs of points."""
     models = draw_models(rng, count, **shape)
     values = {f.name: getattr(models, f.name) for f in fields(ModelInstance)}
-    far = sizes(rng, 1e-3, 3.0, count, 1, 1, 1)
+    far = log_uniform(rng, 1e-3, 3.0, count, 1, 1, 1)
     return SegmentInstance(
         **values,
         dU=rng.normal(size=models.U.shape) * far,
         dW=rng.normal(size=models.W.shape) * far,
-        eta=sizes(rng, 1e-3, 3.0, count),
+        eta=log_uniform(rng, 1e-3, 3.0, count),
     )
 
 
@@ -182,7 +179,7 @@ def _closeness_limit_naively(num: Arithmetic, data: Data, variant: str) -> Any:
 CLOSENESS = Hypothesis(
     "(18): |theta_1 - theta_2|^2 <= sqrt(H)/(2 beta_3)",
     lambda i: model.length(i, i.move) ** 2,
-    lambda num, data: naive.squared_length(num, data, _move(data)),
+    lambda num, data: naive.squared_length(num, data, naive.move(data)),
     threshold=_closeness_limit,
     naive_threshold=_closeness_limit_naively,
 )
@@ -261,7 +258,7 @@ def _tangent(i: SegmentInstance, variant: str) -> Sides:
 def _tangent_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     segment, rows = naive_segment_of(num, data), naive.parameters(data)
     gradient = naive.loss_gradient(num, data, naive.samples(num, data, rows))
-    pairs = zip(data["k"], gradient, _move(data), strict=True)
+    pairs = zip(data["k"], gradient, naive.move(data), strict=True)
     rise = num.total([k * dot(g, m) for k, g, m in pairs])
     bend = segment.beta_3(variant) / num.sqrt(segment.H) * segment.highest() / 2
     return segment.losses[0] + rise, segment.losses[-1] + bend * segment.length**2
@@ -291,7 +288,7 @@ def _expansion(i: SegmentInstance, variant: str) -> Sides:
 
 
 def _expansion_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    segment, rows, move = naive_segment_of(num, data), naive.parameters(data), _move(data)
+    segment, rows, move = naive_segment_of(num, data), naive.parameters(data), naive.move(data)
     first, second = (
         naive.loss_gradient(num, data, naive.samples(num, data, at))
         for at in (rows, naive.combined(rows, move, 1))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core import BadArgument, float64
 from ...data import DM1, DataModel, Dataset
-from ...theory import Observed
+from ...theory import Observed, slack_table
 from ...training import Built, TrainConfig, build, gathered, run_config
 from . import constants
 from .observed import Groups, measured_rows, merged, offers_of, run_instances
@@ -171,13 +171,4 @@ def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
         ("3 D / max |theta_k - theta|", 3 * t.D, np.max(t.away)),
         ("4 D / |theta_K - theta_0|", 4 * t.D, t.moved[-1]),
     ]  # fmt: skip
-    return [
-        {
-            "factor": name,
-            "bound": float(bound),
-            "measured": float(measured),
-            "orders": float(np.log10(bound / float(measured))),
-        }
-        for name, bound, measured in pairs
-        if measured > 0
-    ]
+    return slack_table(pair for pair in pairs if pair[-1] > 0)

@@ -13,10 +13,10 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Bound, Check, Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants, naive_runs
 from .declare import HESSIAN_TIERS, claim, false
-from .instances import sizes
 from .naive import Data
 from .runs import RUNS, SHARP, V2, RunInstance, as_trace, ends, run_family
 from .setting import Setting
@@ -156,24 +156,30 @@ on_runs(
 @instance_class
 @dataclass(frozen=True)
 class SizesInstance(Domain):
-    """The numbers of (3) and (74): T and d as counts, R >= 1, N, D, sqrt(H)."""
+    """The numbers of (3) and (74): whole T and d, R >= 1, N, D, sqrt(H)."""
 
     R: Float[Array, ""]
     N: Float[Array, ""]
     D: Float[Array, ""]
     root_H: Float[Array, ""]
-    T: int = 2
-    d: int = 2
+    T: Float[Array, ""]
+    d: Float[Array, ""]
 
-    positive = ("R", "N", "D", "root_H")
+    positive = ("R", "N", "D", "root_H", "T", "d")
+
+    def outside(self) -> str | None:
+        """T and d count something."""
+        return "T and d must be whole numbers" if self.T % 1 or self.d % 1 else None
 
 
 def _draw_sizes(rng: np.random.Generator, count: int) -> SizesInstance:
     return SizesInstance(
-        R=sizes(rng, 1.0, 3.0, count),
-        N=sizes(rng, 1.0, 1e2, count),
-        D=sizes(rng, 1.0, 1e2, count),
-        root_H=sizes(rng, 1.0, 1e6, count),
+        R=log_uniform(rng, 1.0, 3.0, count),
+        N=log_uniform(rng, 1.0, 1e2, count),
+        D=log_uniform(rng, 1.0, 1e2, count),
+        root_H=log_uniform(rng, 1.0, 1e6, count),
+        T=np.round(log_uniform(rng, 1.0, 1e6, count)),
+        d=np.round(log_uniform(rng, 1.0, 1e2, count)),
     )
 
 
@@ -184,6 +190,8 @@ def _project_sizes(i: SizesInstance) -> SizesInstance:
         N=jnp.clip(i.N, 1.0, 1e4),
         D=jnp.clip(i.D, 1.0, 1e4),
         root_H=jnp.clip(i.root_H, 1.0, 1e9),
+        T=jnp.clip(jnp.round(i.T), 1.0, 1e9),
+        d=jnp.clip(jnp.round(i.d), 1.0, 1e4),
     )
 
 

@@ -2,75 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import functools
 
-from ...theory import Bound, Claim, Kind, Sides, Variant, claims
-from .naive import Data
+from ...theory import declare
+from ...theory.declare import false as false
 
-Forms = str | Mapping[str, str | tuple[str, str] | Variant]
-"""The forms of a claim: a text, (text, erratum) or a whole variant each; a text alone: printed."""
-
-
-def false(text: str, erratum: str) -> Variant:
-    """A form that is known to be false: a certificate is shipped."""
-    return Variant(text, erratum, fails=True)
-
-
-def _variants(forms: Forms) -> dict[str, Variant]:
-    table = {"printed": forms} if isinstance(forms, str) else forms
-    return {
-        name: form
-        if isinstance(form, Variant)
-        else Variant(*((form,) if isinstance(form, str) else form))
-        for name, form in table.items()
-    }
-
-
-def claim(
-    name: str,
-    title: str,
-    equations: str,
-    statement: str,
-    latex: str,
-    *,
-    sides: Callable[[Any, str], Sides],
-    naive: Callable[[Any, Data, str], tuple[Any, Any]],
-    forms: Forms = "as printed",
-    where: str,
-    kind: Kind = Kind.DETERMINISTIC,
-    families: tuple[Any, ...] = (),
-    bound: Callable[[Any, str], Bound] | None = None,
-    errata: tuple[str, ...] = (),
-    **more: Any,
-) -> Claim:
-    """Register a claim of this paper; its default form is the first that is not known to be false.
-
-    `where` is the place in the paper.
-    """
-    variants = _variants(forms)
-    noted = [form.erratum for form in variants.values() if form.erratum is not None]
-    return claims.add(
-        Claim(
-            id=f"wu2023/{name}",
-            title=title,
-            kind=kind,
-            equations=equations,
-            statement=statement,
-            latex=latex,
-            sides=sides,
-            naive=naive,
-            families=families,
-            variants=variants,
-            default=next(name for name, form in variants.items() if not form.fails),
-            bound=bound,
-            errata=tuple(dict.fromkeys([*errata, *noted])),
-            references=(f"wu2023, {where}",),
-            **more,
-        )
-    )
-
-
-def identity(*texts: str, **more: Any) -> Claim:
-    """Register an equality of two arrays."""
-    return claim(*texts, kind=Kind.IDENTITY, **more)
+claim = functools.partial(declare.claim, "wu2023", forms="as printed")
+identity = functools.partial(declare.identity, "wu2023", forms="as printed")

@@ -10,12 +10,12 @@ import numpy as np
 
 from ...theory import Sides
 from ...theory.slow import Arithmetic, flat, norm
+from ...theory.slow_spectrum import operator_norm
 from . import constants, model, naive, naive_constants
 from .constants import Norms
 from .declare import claim, false
 from .instances import PAIRS, PairInstance
 from .naive import Data, Number
-from .naive_linalg import spectral_norm
 
 APPENDIX = "App. C.1"
 
@@ -39,7 +39,7 @@ def _logit_drift(i: PairInstance, lam: Norms) -> Any:
 
 def _logit_drift_naively(num: Arithmetic, data: Data, lam: list[Number]) -> Number:
     S = len(data["X"][0]) * naive_constants.C_x_of(num, data["X"]) ** 2
-    on_k, on_q = (spectral_norm(num, data[name]) for name in ("d_K", "d_Q"))
+    on_k, on_q = (operator_norm(num, data[name]) for name in ("d_K", "d_Q"))
     return 2 * data["tau"][0] * S * (lam[0] * on_k + lam[1] * on_q)
 
 
@@ -89,7 +89,7 @@ def _features_drift(i: PairInstance, lam: Norms) -> Any:
 def _features_drift_naively(num: Arithmetic, data: Data, lam: list[Number]) -> Number:
     k = naive_constants.constants(num, data, lam, "printed")
     flow = _logit_drift_naively(num, data, lam)
-    return k.rho * (spectral_norm(num, data["d_V"]) + lam[2] * flow)
+    return k.rho * (operator_norm(num, data["d_V"]) + lam[2] * flow)
 
 
 def _features_gap(num: Arithmetic, data: Data) -> Number:

@@ -17,10 +17,10 @@ import numpy as np
 from ...kernels import arc_cosine
 from ...theory import Sides
 from ...theory.slow import Arithmetic, dot, flat, norm
+from ...theory.slow_spectrum import extreme_eigenvalues, gram, outer_gram
 from .declare import claim, false, identity
 from .instances import FEATURES, FeatureInstance
 from .naive import Data, Number
-from .naive_linalg import extreme_eigenvalues, gram, outer_gram
 
 Matrix = list[list[Number]]
 

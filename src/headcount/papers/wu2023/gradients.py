@@ -10,11 +10,11 @@ import jax.numpy as jnp
 
 from ...theory import Claim, Sides
 from ...theory.slow import Arithmetic, flat, norm
+from ...theory.slow_spectrum import operator_norm
 from . import constants, model, naive, naive_constants
 from .declare import claim
 from .instances import MODELS, ModelInstance
 from .naive import BLOCKS, Data
-from .naive_linalg import spectral_norm
 
 APPENDIX = "App. C.1"
 
@@ -98,7 +98,7 @@ def _lemma_13_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any
     theta = naive.theta_of(data)
     rows = [slope.flat() for slope in naive.jacobian(num, data, theta)]
     k = naive_constants.constants(num, data, theta.norms(num), "printed")
-    return spectral_norm(num, rows), k.c2
+    return operator_norm(num, rows), k.c2
 
 
 claim(

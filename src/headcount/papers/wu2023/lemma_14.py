@@ -9,12 +9,12 @@ import numpy as np
 
 from ...theory import Hypothesis, Sides
 from ...theory.slow import Arithmetic, norm
+from ...theory.slow_spectrum import operator_norm
 from . import constants, model, naive, naive_constants
 from .declare import claim, false
 from .drift import lam_naively, lam_of
 from .instances import PAIRS, SMOOTH_PAIRS, PairInstance
 from .naive import Data, Number
-from .naive_linalg import spectral_norm
 
 APPENDIX = "App. C.1"
 
@@ -38,7 +38,8 @@ def _flips_naively(num: Arithmetic, data: Data) -> list[list[bool]]:
 
 def _flipped_weight(i: PairInstance) -> Any:
     """The largest norm of w_O' on the units that flip together in one sample and token."""
-    return jnp.sqrt(jnp.max(jnp.sum(jnp.where(flips(i), i.after.w_O**2, 0.0), axis=-1)))
+    squares = (i.after.w_O**2)[None, None, :]
+    return jnp.sqrt(jnp.max(jnp.sum(jnp.where(flips(i), squares, 0.0), axis=-1)))
 
 
 def _flipped_naively(num: Arithmetic, data: Data) -> Number:
@@ -57,7 +58,7 @@ def _gap(i: PairInstance) -> Any:
 def _gap_naively(num: Arithmetic, data: Data) -> Number:
     points = naive.theta_of(data), naive.moved(data)[1]
     old, new = ([g.flat() for g in naive.jacobian(num, data, theta)] for theta in points)
-    return spectral_norm(
+    return operator_norm(
         num, [[a - b for a, b in zip(x, y, strict=True)] for x, y in zip(new, old, strict=True)]
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...theory.slow import Arithmetic, dot, flat, norm, softmax, times
-from .naive_linalg import extreme_eigenvalues, outer_gram, spectral_norm
+from ...theory.slow_spectrum import extreme_eigenvalues, operator_norm, outer_gram
 
 Number = Any
 Data = Mapping[str, Any]
@@ -26,7 +26,7 @@ class Theta:
     def norms(self, num: Arithmetic) -> list[Number]:
         """||W_Q||, ||W_K||, ||W_V|| and |w_O|."""
         matrices = (self.W_Q, self.W_K, self.W_V)
-        return [*(spectral_norm(num, W) for W in matrices), norm(num, self.w_O)]
+        return [*(operator_norm(num, W) for W in matrices), norm(num, self.w_O)]
 
     def flat(self) -> list[Number]:
         """All entries."""

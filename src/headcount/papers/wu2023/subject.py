@@ -6,7 +6,6 @@ eigenvalues of all kernels, the Hessian's norm, and (4) step by step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from ...core import BadArgument, float64
 from ...kernels import ntk
 from ...models import Encoder, EncoderParams
+from ...theory import Observed, slack_table
 from ...training import Built, TrainConfig, build
 from . import constants, model
 from .assumptions import DataInstance
@@ -32,19 +32,11 @@ _SAMPLES = 16
 """Samples at which the claims about encoders are asked; the run itself uses all of them."""
 
 
-@dataclass(frozen=True)
-class Subject:
-    """One audited run: what it offers, and tables of what was measured on it."""
+@dataclass(frozen=True, kw_only=True)
+class Subject(Observed):
+    """One audited run: what it offers, its history, and tables of what was measured on it."""
 
-    seed: int
-    setting: Setting
     history: History = field(repr=False)
-    offers: Mapping[type, Sequence[Any]] = field(repr=False)
-    findings: Mapping[str, Mapping[str, Any]]
-
-    def instances(self, kind: type) -> list[Any]:
-        """What is offered of this class."""
-        return list(self.offers.get(kind, ()))
 
 
 def check_config(config: TrainConfig) -> None:
@@ -71,11 +63,11 @@ def subject(config: TrainConfig, seed: int, *, delta: float, progress: Any = Non
     with float64():
         history = trace(instance, gamma, one.steps, progress)
     return Subject(
-        seed,
-        setting,
-        history,
-        _offers(instance, history, setting, gamma),
-        _findings(built.model, instance, history, setting, gamma),
+        seed=seed,
+        setting=setting,
+        history=history,
+        offers=_offers(instance, history, setting, gamma),
+        findings=_findings(built.model, instance, history, setting, gamma),
     )
 
 
@@ -157,7 +149,7 @@ def _findings(
 
 
 def _over(value: Any, start: float) -> float:
-    return float(value) / start if start > 0 else float("nan")
+    return float(value / start) if start > 0 else float("nan")
 
 
 def _start_table(start: Start) -> dict[str, float]:
@@ -195,12 +187,4 @@ def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
         ("lam_V / ||W_V||", lam.V, start.norms.V),
         ("lam_O / |w_O|", lam.O, start.norms.O),
     ]
-    return [
-        {
-            "factor": name,
-            "bound": float(bound),
-            "measured": float(measured),
-            "orders": float(np.log10(bound / max(float(measured), 1e-300))),
-        }
-        for name, bound, measured in pairs
-    ]
+    return slack_table(pairs)

@@ -23,9 +23,9 @@ from ...theory import Family, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.duals import Dual, duals
 from ...theory.slow import Arithmetic, dot, norm, softmax
+from ...theory.slow_spectrum import extreme_eigenvalues
 from .declare import claim, false, identity
 from .naive import Data, Number, Theta, gradient_Q
-from .naive_linalg import extreme_eigenvalues
 
 INITIALISATIONS = ("ntk", "lecun", "he")
 COPIES = 4
@@ -213,7 +213,7 @@ def _mixed_blocks(i: ScalarInstance, variant: str) -> Sides:
     beta = self_attention(i.x[:, None], jnp.reshape(w_Q @ w_K / d_m, (1, 1)))
     mean = beta @ i.x
     gaps = i.x[None, :] - mean[:, None]
-    s = jnp.where(jnp.outer(mean, w_V) > 0, w_V * w_O, 0.0).sum(axis=1)
+    s = jnp.where(jnp.outer(mean, w_V) > 0, (w_V * w_O)[None, :], 0.0).sum(axis=1)
     a = tau1 / d_m**2 * jnp.sum(i.x**2 * s * jnp.sum(beta * gaps**3, axis=1))
     b = tau1 / d_m * jnp.sum(i.x * s * jnp.sum(beta * gaps**2, axis=1))
     closed = a * jnp.outer(w_K, w_Q) + (0.0 if variant == "printed" else b) * jnp.eye(d_m)

@@ -17,10 +17,10 @@ from ....lab import (
     draw_interval,
     draw_power_law,
     draw_reference_slope,
-    exponent,
+    fitted_exponent,
+    fitted_slope,
     inside,
     log_log,
-    loglog_slope,
     monotone,
     over_seeds,
     power_law,
@@ -136,18 +136,14 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     m = data["m"].values
     found = []
     for name, title in PANELS.items():
-        found.append(exponent(f"the {title} falls like m^(-1/2)", m, _by_seed(data, name), HALF))
+        found.append(fitted_exponent(f"the {title} falls like m^(-1/2)", data, name, HALF))
     for name, title in PANELS.items():
         claim = f"the {title} decreases with m"
         found.append(monotone(claim, m, _by_seed(data, name), "decreasing"))
-    alone = _by_seed(data, "second_order_sup")
-    found.append(
-        exponent("the second-order term, which pairs cancel, alone falls like 1/m", m, alone, ONE)
-    )
-    worst = _by_seed(data, "adversarial_sup")
-    found.append(
-        exponent("the worst linearisation error per input falls like m^(-1/2)", m, worst, HALF)
-    )
+    claim = "the second-order term, which pairs cancel, alone falls like 1/m"
+    found.append(fitted_exponent(claim, data, "second_order_sup", ONE))
+    claim = "the worst linearisation error per input falls like m^(-1/2)"
+    found.append(fitted_exponent(claim, data, "adversarial_sup", HALF))
     return found + _against_reference(data)
 
 
@@ -161,9 +157,8 @@ def _against_reference(data: xr.Dataset) -> list[Finding]:
         pairs.append(("approximation_sup", RELEASED["approximation_sup"]))
     found = []
     for name, reference in pairs:
-        ours = loglog_slope(data["m"].values, _by_seed(data, name)).slope
         claim = f"the slope of {name} is that of {reference.source}"
-        apart = _difference(ours, reference)
+        apart = _difference(fitted_slope(data, name), reference)
         found.append(inside(claim, apart, (-SAME_SLOPE, SAME_SLOPE), "slope difference"))
     return found
 

@@ -27,6 +27,7 @@ from ....lab import (
     separation,
     tick_at,
 )
+from ..measurements.problem import complete
 from ..measurements.recurrent import MODELS, NORMS, memory, recurrent
 
 if TYPE_CHECKING:
@@ -53,30 +54,47 @@ def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
     """A run per model, lag, kind of tokens and seed; the memory of each model at each lag."""
-    steps = settings["steps"]
-    shared = {name: settings[name] for name in ("n", "n_val", "m", "steps", "record_every")}
-    shared["eta"] = 1 / math.sqrt(steps) if options["step"] == "paper" else 0.05
     result = []
     for L in settings["lags"]:
         for model in MODELS:
-            place: dict[str, Any] = {"model": model, "L": L}
-            config = {**place, "m": settings["m"], "d": 17}
-            result.append(Trial(memory, config, place, f"memory {model} L={L}"))
-            own = {"gamma": float(options["gamma"]) if model == "IndRNN" else None}
+            place = {"model": model, "L": L}
+            blank = _problem(settings, model, L)
+            result.append(Trial(memory, blank, place, f"memory {model} L={L}"))
             for tokens, normalise in TOKENS.items():
                 for seed in seeds:
-                    config = {
-                        **place,
-                        **shared,
-                        **own,
-                        **DATA[options["data"]],
-                        "normalise_tokens": normalise,
-                        "seed": seed,
-                        "dtype": "float32",
-                    }
+                    config = run_config(settings, model, L, seed, normalise, options)
                     where = {**place, "tokens": tokens, "seed": seed}
                     result.append(Trial(recurrent, config, where, f"{model} L={L}"))
     return result
+
+
+def _problem(settings: Mapping[str, Any], model: str, L: int) -> dict[str, Any]:
+    return complete(model=MODELS[model], width=settings["m"], data="ar", data_options={"L": L})
+
+
+def run_config(
+    settings: Mapping[str, Any],
+    model: str,
+    L: int,
+    seed: int,
+    normalise: bool,
+    options: Mapping[str, str],
+) -> dict[str, Any]:
+    """Gradient descent without a projection, as in Sec. 6.2; eta of the paper or of the code."""
+    sizes = {name: settings[name] for name in ("n", "n_val", "steps", "record_every")}
+    paper = options["step"] == "paper"
+    return complete(
+        model=MODELS[model],
+        width=settings["m"],
+        init_options={"gamma": float(options["gamma"])} if model == "IndRNN" else {},
+        data="ar",
+        data_options={"L": L, "normalise_tokens": normalise, **DATA[options["data"]]},
+        seeds=[seed],
+        optimiser="gd",
+        eta=1 / math.sqrt(settings["steps"]) if paper else 0.05,
+        dtype="float32",
+        **sizes,
+    )
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:

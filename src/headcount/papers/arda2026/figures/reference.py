@@ -24,13 +24,14 @@ from ..measurements.recurrent import MODELS, recurrent
 from ..measurements.training import training
 from ..measurements.widths import approximation, linearisation
 from .fig1 import approximation_config, linearisation_config, training_config
-from .fig2 import DATA
+from .fig2 import run_config
 from .reference_numbers import FAITHFUL, LOSS_GRADIENT, RELEASED, VALIDATION, ReferenceSlope
 
 if TYPE_CHECKING:
     import xarray as xr
 
 CODE = {"teacher": "code", "step": "code", "heads": "unpaired", "split": "80"}
+RECURRENT_CODE = {"gamma": "1.5", "step": "code", "data": "code"}
 TEXT = {"teacher": "paper", "step": "paper", "heads": "paired", "split": "all"}
 CLOSE = 1.25
 """The factor within which a level counts as equal."""
@@ -69,24 +70,17 @@ def trials(
 
 def _recurrent_trials(settings: Mapping[str, Any], seeds: Sequence[int]) -> list[Trial]:
     result = []
+    sizes = {
+        "n": settings["n_recurrent"] * 4 // 5,
+        "n_val": settings["n_recurrent"] // 5,
+        "m": settings["recurrent_width"],
+        "steps": settings["recurrent_steps"],
+        "record_every": settings["record_every"],
+    }
     for L in settings["lags"]:
         for model in MODELS:
             for seed in seeds[: settings["recurrent_seeds"]]:
-                config = {
-                    "model": model,
-                    "L": L,
-                    "n": settings["n_recurrent"] * 4 // 5,
-                    "n_val": settings["n_recurrent"] // 5,
-                    "m": settings["recurrent_width"],
-                    "steps": settings["recurrent_steps"],
-                    "record_every": settings["record_every"],
-                    "eta": 0.05,
-                    "gamma": 1.5 if model == "IndRNN" else None,
-                    **DATA["code"],
-                    "normalise_tokens": False,
-                    "seed": seed,
-                    "dtype": "float32",
-                }
+                config = run_config(sizes, model, L, seed, False, RECURRENT_CODE)
                 place = {"model": model, "L": L, "seed": seed}
                 result.append(Trial(recurrent, config, place, f"{model} L={L}"))
     return result

@@ -15,7 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ....core import Array, float64, head_features, pooled_attention, softmax_covariance_times
+from ....core import (
+    Array,
+    head_features,
+    in_float64,
+    pooled_attention,
+    softmax_covariance_times,
+)
 from ....kernels import Linearised
 from ....lab import Context, Measurement
 from ....models import PooledAttention, PooledAttentionParams
@@ -82,7 +88,7 @@ def code_direction(
     spheres, of radius rho_u/sqrt m and rho_w/sqrt m, along the gradient of sum_j h_i(X_j).
     """
     half = model.m // 2
-    G_U, G_W = _double(_summed_gradients(model), start.U[:half], start.W[:half], x)
+    G_U, G_W = in_float64(_summed_gradients(model), start.U[:half], start.W[:half], x)
     rho_c, rho_u, rho_w = rho
     root = math.sqrt(model.m)
     dU = rho_u / root * G_U / np.linalg.norm(G_U, axis=1)[:, None]
@@ -99,7 +105,7 @@ def remainder(
     x: Float[Array, "n T d"],
 ) -> Float[Array, "n"]:
     """f(X_j; phi0 + shift) - f_lin(X_j; phi0 + shift) for every input [arda2026, Lemma 3]."""
-    change, linear = _double(_linear_change(model), start, shift, x)
+    change, linear = in_float64(_linear_change(model), start, shift, x)
     return change - linear
 
 
@@ -110,7 +116,7 @@ def linear_change(
     x: Float[Array, "n T d"],
 ) -> Float[Array, "n"]:
     """<grad f(X_j; phi0), shift> for every input, f_lin of Def. 3."""
-    return _double(_linear_change(model), start, shift, x)[1]
+    return in_float64(_linear_change(model), start, shift, x)[1]
 
 
 def adversarial_remainder(
@@ -127,14 +133,7 @@ def adversarial_remainder(
     (dU, dW). Along grad_W h = (M U) q^T the logits move by |q| X (M U)/|M U|.
     """
     half = model.m // 2
-    return _double(_adversarial(model, rho), start.U[:half], start.W[:half], x)
-
-
-def _double(program: Callable[..., Any], *arrays: Any) -> Any:
-    """The program's results as NumPy arrays, computed in float64."""
-    with float64():
-        inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), arrays)
-        return jax.tree.map(np.asarray, program(*inputs))
+    return in_float64(_adversarial(model, rho), start.U[:half], start.W[:half], x)
 
 
 def _over_inputs(model: PooledAttention, one_input: Callable[..., Any], x: Array) -> Any:

@@ -1,0 +1,92 @@
+"""Beyond the figures of arda2026: approximation error against n, logarithmic [Lemma 5]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....lab import (
+    Figure,
+    Finding,
+    Trial,
+    exponent,
+    fitted_exponent,
+    over_seeds,
+    power_law,
+    register,
+)
+from ..measurements.samples import samples
+from .fig1 import approximation_config
+from .fixed_width import CHOICES, by_seed, draw_losses, teacher_student_scales, with_defaults
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+NO_POWER = (-0.05, 0.15)
+"""sqrt(ln n) has local slope 1/(2 ln n): 0.13 at n = 50, 0.05 at n = 10^4."""
+
+
+def trials(
+    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+) -> list[Trial]:
+    """One trial per seed: the first n of its inputs are a sample of size n."""
+    counts, chosen = {"counts": settings["counts"]}, with_defaults(options)
+    return [
+        Trial(
+            samples,
+            approximation_config(settings, settings["m"], seed, chosen) | counts,
+            {"seed": seed},
+        )
+        for seed in seeds
+    ]
+
+
+def statistics(data: xr.Dataset) -> xr.Dataset:
+    """Mean error against n, with its power law."""
+    error = data["approximation_sup"]
+    return over_seeds(error).merge(power_law(error, "n"))
+
+
+def verdicts(data: xr.Dataset) -> list[Finding]:
+    """Lemma 5: n enters through ln(2n/delta) alone."""
+    n, error = data["n"].values, by_seed(data, "approximation_sup", "n")
+    return [
+        fitted_exponent(
+            "the approximation error has no power law in n", data, "approximation_sup", NO_POWER
+        ),
+        exponent(
+            "the approximation error grows no faster than ln n", np.log(n), error, (-math.inf, 1.0)
+        ),
+    ]
+
+
+def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+    """Error against n, beside sqrt(ln n)."""
+    (ax,) = axes
+    n = np.asarray(data["n"].values, dtype=float)
+    curve = np.sqrt(np.log(n)) * float(data["mean_approximation_sup"].values[0])
+    ax.plot(n, curve / math.sqrt(math.log(n[0])), color="0.45", linestyle=":", label="sqrt(ln n)")
+    draw_losses(data, ax, "n", {"approximation_sup": "mean"}, "samples n")
+    ax.set_ylabel("approximation error")
+
+
+figure = register(
+    Figure(
+        id="arda2026/samples",
+        title="Approximation error against the number of samples n at fixed width: logarithmic",
+        reference="[arda2026, Lemma 5]",
+        scales=teacher_student_scales(
+            {"n": 100, "counts": [25, 50, 100]},
+            {"n": 3200, "counts": [50, 200, 800, 3200]},
+            {"n": 12800, "counts": [50, 200, 800, 3200, 12800]},
+        ),
+        trials=trials,
+        statistics=statistics,
+        verdicts=verdicts,
+        plot=plot,
+        options=CHOICES,
+    )
+)

@@ -1,0 +1,111 @@
+"""One name per idea in the public functions; a loss is a name or an object in all of them."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from headcount import core, data, kernels, lab, models, training
+from headcount.core import losses, normal, stream
+
+PACKAGES = (core, models, data, training, kernels, lab)
+OTHER_NAMES = {
+    "start": "initial",
+    "params0": "initial",
+    "theta0": "initial",
+    "every": "record_every",
+    "val": "validation",
+    "x_val": "validation",
+}
+
+
+def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for package in PACKAGES:
+        for name, entry in vars(package).items():
+            if not name.startswith("_") and inspect.isfunction(entry):
+                yield f"{package.__name__.rpartition('.')[2]}.{name}", entry
+
+
+def test_public_functions_use_one_name_per_idea() -> None:
+    found = {
+        f"{name}({given}) is called {OTHER_NAMES[given]}"
+        for name, function in public_functions()
+        for given in inspect.signature(function).parameters
+        if given in OTHER_NAMES
+    }
+    assert not found
+
+
+N, T, D = 4, 3, 2
+X = normal(stream(0, "x"), (N, T, D))
+Y = np.array([1.0, -1.0, -1.0, 1.0])
+ARDA, DEORA = models.PooledAttention(D, 4), models.MultiHeadAttention(T, D, 2)
+INDRNN, WU = models.IndRNN(D, 4), models.Encoder(D, 3, 0.4, 0.5, "mean")
+
+
+def shaped(model: Any) -> Any:
+    """Parameters without structure."""
+    leaves, tree = jax.tree.flatten(model.shapes(), is_leaf=lambda leaf: type(leaf) is tuple)
+    drawn = [normal(stream(k, "p"), shape) for k, shape in enumerate(leaves)]
+    return jax.tree.unflatten(tree, drawn)
+
+
+def on_path(build: Callable[..., Any], model: Any, **more: Any) -> Callable[[Any], Any]:
+    def value(loss: Any) -> Any:
+        path = build(model, loss, **more)
+        return path.loss_and_gradient(shaped(model), path.prepare(X, Y))
+
+    return value
+
+
+K = np.array(X.reshape(N, -1) @ X.reshape(N, -1).T)
+START = shaped(ARDA)
+STACKED = jax.tree.map(lambda leaf: leaf[None], START)
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "core.loss_of": lambda loss: core.loss_of(loss).pointwise(X[:, 0, 0], Y),
+    "core.total": lambda loss: core.total(loss, X[:, 0, 0], Y),
+    "training.arda2026_path": on_path(training.arda2026_path, ARDA, chunk=2),
+    "training.deora2024_path": on_path(training.deora2024_path, DEORA, chunk=2),
+    "training.indrnn_path": on_path(training.indrnn_path, INDRNN, chunk=2),
+    "training.wu2023_path": on_path(training.wu2023_path, WU, chunk=2),
+    "training.generic_path": on_path(training.generic_path, ARDA, chunk=2),
+    "training.naive_path": on_path(training.naive_path, ARDA),
+    "training.gradient_path": on_path(training.gradient_path, ARDA, n=N, T=T),
+    "training.train": lambda loss: training.train(
+        ARDA, START, X, Y, rule=training.gd(0.1), steps=2, loss=loss
+    ).loss,
+    "training.replay": lambda loss: training.replay(
+        ARDA, START, X, Y, STACKED, (lambda now: {"slope": now.loss.slope(now.outputs(), now.y)},),
+        loss=loss,
+    ),
+    "kernels.kernel_flow": lambda loss: kernels.kernel_flow(K, Y, [0.0, 1.0], loss=loss).train,
+    "kernels.kernel_descent": lambda loss: kernels.kernel_descent(
+        K, Y, eta=0.1, steps=2, loss=loss
+    ).train,
+    "kernels.train_linearised": lambda loss: kernels.train_linearised(
+        ARDA, START, X, Y, eta=0.1, steps=2, loss=loss
+    ).train,
+    "kernels.loss_function": lambda loss: kernels.loss_function(ARDA, loss, X, Y)(START),
+}  # fmt: skip
+
+
+def test_every_public_function_with_a_loss_is_called_here() -> None:
+    with_loss = {
+        name
+        for name, function in public_functions()
+        if "Loss"
+        in str(getattr(inspect.signature(function).parameters.get("loss"), "annotation", ""))
+    }
+    assert with_loss == set(CALLS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_loss_is_a_name_or_an_object(name: str) -> None:
+    chosen = "half-squared-sum"
+    by_name, by_object = CALLS[name](chosen), CALLS[name](losses[chosen])
+    jax.tree.map(np.testing.assert_array_equal, by_name, by_object)
+    with pytest.raises(core.BadArgument, match="did you mean half-squared-sum"):
+        CALLS[name]("half-squared")
