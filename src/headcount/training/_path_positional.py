@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, FixedQuery, LastToken, Loss
+from ..core import Array, FixedQuery, LastToken, Loss, loss_of
 from ..data import PositionalTokens
 from ..models import PooledAttention, PooledAttentionParams
 from ._path_arda2026 import arda2026_chunk, arda2026_path
@@ -88,9 +88,10 @@ class _Sums(NamedTuple):
 
 
 def positional_path(
-    model: PooledAttention, loss: Loss, chunk: int, tokens: PositionalTokens
+    model: PooledAttention, loss: Loss | str, chunk: int, tokens: PositionalTokens
 ) -> GradientPath:
     """The path for `PooledAttention` on positional tokens; its slow twin is `naive_path`."""
+    loss = loss_of(loss)
     if not isinstance(model.query, (LastToken, FixedQuery)):
         return arda2026_path(model, loss, chunk)
 
