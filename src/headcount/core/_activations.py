@@ -37,7 +37,7 @@ class Activation:
     def __repr__(self) -> str:
         return f"Activation({self.name!r})"
 
-    def __call__(self, s: Scalar) -> Scalar:
+    def __call__(self, s: Scalar | float) -> Scalar:
         """sigma(s)."""
         return self.function(s)
 

@@ -19,7 +19,7 @@ import numpy as np
 import optax
 from jaxtyping import Float
 
-from ..core import Array
+from ..core import Array, BadArgument
 from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides
 from ._compilation import quick_compilation
 from ._sizes import resized
@@ -177,7 +177,11 @@ class _Pool:
         """The worst of every variant."""
         kept = {int(k) for v in range(self.scores.shape[1]) for k in self.worst(v, _KEPT)}
         for k in sorted(kept):
-            yield Candidate(self.scores[k], self.take(k), where, family)
+            try:
+                instance = self.take(k)
+            except BadArgument:
+                continue  # a projection can end outside the domain, where a number underflows
+            yield Candidate(self.scores[k], instance, where, family)
 
 
 def search_family(
