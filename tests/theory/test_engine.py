@@ -127,7 +127,8 @@ def test_slow_activations_agree_with_the_fast_ones_in_both_arithmetics(name: str
         for x in (-1.7, 0.3, 2.2):
             values = (slow.value, slow.slope, slow.curvature)
             assert [float(f(num.number(x))) for f in values] == pytest.approx(
-                [float(f(x)) for f in (fast, fast.derivative, fast.second_derivative)], rel=1e-12
+                [float(f(np.float64(x))) for f in (fast, fast.derivative, fast.second_derivative)],
+                rel=1e-12,
             )
 
 
