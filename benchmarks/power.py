@@ -164,7 +164,10 @@ def measure(name: str, budget: str, seed: int, renew: bool = False) -> Row:
     return row | {
         "found": found.violated,
         "proved": found.proof is not None and found.proof.proved,
-        "reached": found.worst_ratio * SCALE * best.ratio if claim.families else None,
+        # Of a lower bound, both of whose sides are negative, the factor is no ratio.
+        "reached": found.worst_ratio * best.factor
+        if claim.families and not best.negative
+        else None,
         "instances": found.instances,
         "seconds": time.process_time() - began,
     }

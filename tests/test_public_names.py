@@ -53,22 +53,17 @@ def shaped(model: Any) -> Any:
     return jax.tree.unflatten(tree, drawn)
 
 
-def on_path(build: Callable[..., Any], model: Any, **more: Any) -> Callable[[Any], Any]:
+def on_path(
+    build: Callable[..., Any], model: Any, x: Any = X, y: Any = Y, **more: Any
+) -> Callable[[Any], Any]:
     def value(loss: Any) -> Any:
         path = build(model, loss, **more)
-        return path.loss_and_gradient(shaped(model), path.prepare(X, Y))
+        return path.loss_and_gradient(shaped(model), path.prepare(x, y))
 
     return value
 
 
-def _positional(loss: Any) -> Any:
-    """As `on_path`, on tokens that have the form."""
-    law = data.ARWindows(L=2, pairs=1)
-    model = models.PooledAttention(law.d, 4)
-    path = training.positional_path(model, loss, 2, law.token_form)
-    return path.loss_and_gradient(shaped(model), path.prepare(law.sample(N, 0).x, Y))
-
-
+LAW = data.ARWindows(L=2, pairs=1)
 K = np.array(X.reshape(N, -1) @ X.reshape(N, -1).T)
 START = shaped(ARDA)
 STACKED = jax.tree.map(lambda leaf: leaf[None], START)
@@ -77,9 +72,12 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "core.total": lambda loss: core.total(loss, X[:, 0, 0], Y),
     "training.arda2026_path": on_path(training.arda2026_path, ARDA, chunk=2),
     "training.deora2024_path": on_path(training.deora2024_path, DEORA, chunk=2),
-    "training.positional_path": _positional,
     "training.indrnn_path": on_path(training.indrnn_path, INDRNN, chunk=2),
     "training.wu2023_path": on_path(training.wu2023_path, WU, chunk=2),
+    "training.positional_path": on_path(
+        training.positional_path, models.PooledAttention(LAW.d, 4), *LAW.sample(N, 0), chunk=2,
+        tokens=LAW.token_form,
+    ),
     "training.generic_path": on_path(training.generic_path, ARDA, chunk=2),
     "training.naive_path": on_path(training.naive_path, ARDA),
     "training.gradient_path": on_path(training.gradient_path, ARDA, n=N, T=T),

@@ -49,9 +49,11 @@ def test_count_searches_real_runs(tmp_path, capsys):
 
 BAD = {
     "delta": (["audit", *TINY, "--delta", "1.5"], "delta"),
-    "model": (["audit", "--set", "model=wu2023"], "has no subject"),
+    "model": (["audit", "--model", "wu203"], "wu2023"),
     "run file": (["audit", "nowhere.nc"], "is not a run"),
     "loss": (["count", "--loss", "-1"], "loss"),
+    "no target": (["count", "--theory-only"], "or gap, and not both"),
+    "two targets": (["count", "--loss", "1", "--gap", "1"], "or gap, and not both"),
     "nu": (["count", "--loss", "1", "--nu", "3"], "is not three numbers"),
     "odd width": (["count", "--loss", "1", "--width", "7"], "must be even"),
     "claim": (["falsify", "arda2026/lema-3"], "arda2026/lemma-3"),

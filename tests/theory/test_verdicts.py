@@ -217,7 +217,6 @@ def _coin(probability: float, **more: Any) -> Claim:
         cases=({"delta": 0.2},),
         draw=draw,
         sides=lambda i, variant: Sides(i.x, i.y),
-        delta=lambda case: case["delta"],
         exceeds_naively=lambda case, variant, seed, n: 0,
         case_problem=lambda case: None if case["delta"] < 1 else "delta is no probability",
         **more,

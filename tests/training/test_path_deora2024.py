@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from training_problems import agree
 
 from headcount.core import losses, normal, stream
 from headcount.models import (
@@ -31,12 +32,6 @@ def draw(model: Any, n: int, seed: int = 0) -> tuple:
     shapes = model.shapes()
     params = MultiHeadParams(of("U", *shapes.U), of("W", *shapes.W))
     return params, of("x", n, model.T, model.d).copy(), np.where(of("y", n) > 0, 1.0, -1.0)
-
-
-def agree(got: Any, want: Any, tolerance: float) -> None:
-    """Each leaf to a relative error, measured against the largest entry of its block."""
-    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(np.max(np.abs(b)), 1e-300))
 
 
 def compare(model: Any, params: Any, x, y, chunk: int, tolerance: float, loss="logistic") -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
+from training_problems import compare_with_twin
 
 from headcount.core import activations, losses, normal, stream
 from headcount.models import IndRNN, IndRNNParams
-from headcount.training import gradient_path, naive_path
+from headcount.training import gradient_path
 from headcount.training._path_indrnn import indrnn_chunk, indrnn_path
 
 
@@ -30,28 +30,10 @@ CASES = {
 }
 
 
-def agree(got: tuple, want: tuple, tolerance: float) -> None:
-    """Each leaf to a relative error, measured against the largest entry of its block."""
-    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * np.max(np.abs(b)))
-
-
 def compare(case: tuple, params: IndRNNParams, x, y, tolerance: float) -> None:
     (_, _, d, m), activation, loss, chunk = case
     model = IndRNN(d, m, activations[activation])
-    if losses[loss].labels == "signs":
-        y = np.where(y > 0, 1.0, -1.0)
-
-    @jax.jit
-    def both(params: IndRNNParams, x, y) -> list:
-        """Loss, gradient and outputs by the fast path and by its twin, compiled together."""
-        paths = [indrnn_path(model, losses[loss], chunk), naive_path(model, losses[loss])]
-        prepared = [(path, path.prepare(x, y)) for path in paths]
-        return [
-            (p.loss_and_gradient(params, data), p.outputs(params, data)) for p, data in prepared
-        ]
-
-    agree(*both(params, x, y), tolerance)
+    compare_with_twin(indrnn_path, model, params, x, y, loss, chunk, tolerance)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())

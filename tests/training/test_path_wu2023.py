@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from training_problems import agree, compare_with_twin
 
 from headcount.core import BadArgument, losses, normal, stream
 from headcount.models import Encoder, EncoderParams
@@ -29,29 +30,8 @@ def draw(n: int, T: int, d: int, d_m: int, seed: int = 0) -> tuple:
     return params, of("x", n, T, d), of("y", n)
 
 
-def labels(loss: str, y: np.ndarray) -> np.ndarray:
-    return np.where(y > 0, 1.0, -1.0) if losses[loss].labels == "signs" else y
-
-
-def agree(got: tuple, want: tuple, tolerance: float) -> None:
-    """Each leaf to a relative error, measured against the largest entry of its block."""
-    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(np.max(np.abs(b)), 1e-300))
-
-
 def compare(model: Encoder, params: EncoderParams, x, y, loss: str, chunk: int, tol: float) -> None:
-    y = labels(loss, y)
-
-    @jax.jit
-    def both(params: EncoderParams, x, y) -> list:
-        """Loss, gradient and outputs by the fast path and by its twin, compiled together."""
-        paths = [wu2023_path(model, losses[loss], chunk), naive_path(model, losses[loss])]
-        prepared = [(path, path.prepare(x, y)) for path in paths]
-        return [
-            (p.loss_and_gradient(params, data), p.outputs(params, data)) for p, data in prepared
-        ]
-
-    agree(*both(params, x, y), tol)
+    compare_with_twin(wu2023_path, model, params, x, y, loss, chunk, tol)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())

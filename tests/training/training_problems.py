@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from headcount.models import LinearModel, LinearParams, PooledAttention, PooledAttentionParams
+from headcount.training import losses, naive_path
 
 
 def pooled(
@@ -88,3 +90,27 @@ class MemoryCheckpoint:
         if self.saves == self.interrupt_after:
             self.interrupt_after = None
             raise KeyboardInterrupt
+
+
+def agree(got: Any, want: Any, tolerance: float) -> None:
+    """Each leaf to a relative error, measured against the largest entry of its block."""
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(np.max(np.abs(b)), 1e-300))
+
+
+def compare_with_twin(
+    build: Any, model: Any, params: Any, x: Any, y: Any, loss: str, chunk: int, tolerance: float
+) -> None:
+    """Loss, gradient and outputs by a fast path and by its twin, compiled together."""
+    if losses[loss].labels == "signs":
+        y = np.where(y > 0, 1.0, -1.0)
+
+    @jax.jit
+    def both(params: Any, x: Any, y: Any) -> list:
+        paths = [build(model, loss, chunk), naive_path(model, loss)]
+        prepared = [(path, path.prepare(x, y)) for path in paths]
+        return [
+            (p.loss_and_gradient(params, data), p.outputs(params, data)) for p, data in prepared
+        ]
+
+    agree(*both(params, x, y), tolerance)

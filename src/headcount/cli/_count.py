@@ -25,7 +25,8 @@ def count_command(
     config: Path | None = None,
     /,
     *,
-    loss: float,
+    loss: float | None = None,
+    gap: float | None = None,
     ask: Question = "width",
     problem: ProblemFlags = NO_FLAGS,
     d: int | None = None,
@@ -51,6 +52,8 @@ def count_command(
         TOML file as for `headcount train`; flags override it.
     loss
         The target for the training loss.
+    gap
+        In its place: the target for test loss minus training loss; theorems answer, no runs.
     ask
         width: the fewest heads; steps: the fewest; step-size: the largest.
     d
@@ -82,22 +85,22 @@ def count_command(
     json
         Print one JSON object on standard output.
     """
-    from ..core import check_fraction, check_positive, papers
+    from ..core import check_fraction, papers
     from ..theory import practice, theorem_answers
 
-    check_positive("loss", loss)
+    quantity, target = _target(loss, gap)
     check_fraction("delta", delta)
     names = ("d", "T", "nu", "pool", "optimiser", "eta", "rho", "steps", "seeds")
     flags = {k: v for k, v in locals().items() if k in names} | asdict(problem)
     chosen = audited_config(config, {"n": 500, **_given(flags)}, [])
     paper = papers.of_model(chosen.model)
     setting = paper.part("setting").of(chosen, delta=delta)
-    answers = theorem_answers(paper.key, setting, loss, ask)
+    answers = theorem_answers(paper.key, setting, target, ask, quantity)
     found: Practice | None = None
-    if not theory_only:
+    if not theory_only and quantity == "loss":
         found = practice(
             chosen,
-            loss,
+            target,
             ask,
             width_step=setting.width_step,
             most_width=most_width,
@@ -105,12 +108,23 @@ def count_command(
         )
     drawn = plot if found is not None and found.probes else None
     if drawn is not None and found is not None:
-        _save_plot(found, answers, loss, drawn)
+        _save_plot(found, answers, target, drawn)
     if json:
-        print_json(_summary(loss, ask, answers, found, drawn))
+        print_json(_summary(quantity, target, ask, answers, found, drawn))
     else:
-        _show(loss, ask, answers, found, drawn)
+        _show(quantity, target, ask, answers, found, drawn)
     return 0
+
+
+def _target(loss: float | None, gap: float | None) -> tuple[str, float]:
+    from ..core import BadArgument, check_positive
+
+    if loss is not None and gap is None:
+        return "loss", check_positive("loss", loss)
+    if gap is not None and loss is None:
+        return "gap", check_positive("gap", gap)
+    problem = "is needed, or gap, and not both"
+    raise BadArgument("loss", loss, problem, fix="for example --loss 0.05")
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:
@@ -138,11 +152,16 @@ def _save_plot(found: Practice, answers: list[Answer], loss: float, target: Path
 
 
 def _summary(
-    loss: float, ask: str, answers: list[Answer], found: Practice | None, plot: Path | None
+    quantity: str,
+    target: float,
+    ask: str,
+    answers: list[Answer],
+    found: Practice | None,
+    plot: Path | None,
 ) -> dict[str, object]:
     return {
         "question": ask,
-        "loss": loss,
+        quantity: target,
         "theorems": [answer.to_json() for answer in answers],
         "training": found.answer.to_json() if found else None,
         "probes": [vars(p) for p in found.probes] if found else [],
@@ -151,13 +170,18 @@ def _summary(
 
 
 def _show(
-    loss: float, ask: str, answers: list[Answer], found: Practice | None, plot: Path | None
+    quantity: str,
+    target: float,
+    ask: str,
+    answers: list[Answer],
+    found: Practice | None,
+    plot: Path | None,
 ) -> None:
     from rich.console import Console
     from rich.table import Table
 
     titles = {"width": "Least width", "steps": "Fewest steps", "step-size": "Largest step size"}
-    table = Table(title=f"{titles[ask]} for a loss of {loss:g}", title_justify="left")
+    table = Table(title=f"{titles[ask]} for a {quantity} of {target:g}", title_justify="left")
     for column in ("source", "variant", ask, "note"):
         table.add_column(column, justify="right" if column == ask else "left")
     rows = [*answers, *([found.answer] if found else [])]

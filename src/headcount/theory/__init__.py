@@ -33,6 +33,7 @@ from ._frequency import Experiment as Experiment
 from ._frequency import Frequency as Frequency
 from ._frequency import Interval as Interval
 from ._frequency import clopper_pearson as clopper_pearson
+from ._frequency import delta_of as delta_of
 from ._frequency import frequency_of as frequency_of
 from ._pytree import Batch as Batch
 from ._pytree import instance_class as instance_class

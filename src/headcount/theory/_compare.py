@@ -15,7 +15,7 @@ import numpy as np
 from ..core import HeadcountError, Paper, check_count, check_fraction, papers
 from ..training import TrainConfig, run_config
 from ._claim import Check
-from ._count import Answer, loss_claims, practice, theorem_answers
+from ._count import Answer, claims_about, practice, theorem_answers
 
 Progress = Callable[[str], None]
 
@@ -133,7 +133,7 @@ def _compared(
 
 def _promised(key: str, setting: Any) -> list[Promised]:
     found = []
-    for claim, variant in loss_claims(key):
+    for claim, variant in claims_about(key):
         bound, checks = claim.promise(setting, variant)
         failing = tuple(check for check in checks if not check.holds)
         found.append(Promised(claim.id, variant, float(bound.rhs), failing))

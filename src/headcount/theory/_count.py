@@ -66,13 +66,17 @@ class Practice:
     probes: tuple[Probe, ...]
 
 
-def loss_claims(paper: str) -> Iterator[tuple[Claim, str]]:
-    """A paper's claims that bound the training loss, with each variant that a setting can answer.
+QUANTITIES = ("loss", "gap")
+"""What a theorem may bound: the training loss, or how much larger the test loss is."""
+
+
+def claims_about(paper: str, quantity: str = "loss") -> Iterator[tuple[Claim, str]]:
+    """A paper's claims that bound this quantity, with each variant that a setting can answer.
 
     Variants known to fail are left out, and measured ones, which need a run.
     """
     for claim in claims.of_paper(paper):
-        if claim.quantity == "loss" and claim.bound is not None:
+        if claim.quantity == quantity and claim.bound is not None:
             for name, variant in claim.variants.items():
                 if not variant.fails and name != "measured":
                     yield claim, name
@@ -97,18 +101,21 @@ class Promise:
         return min(failed, key=lambda check: check.margin) if failed else None
 
 
-def theorem_answers(paper: str, setting: Setting, loss: float, question: str) -> list[Answer]:
-    """What every theorem of a paper asks for at this setting, to promise at most `loss`."""
-    check_positive("loss", loss)
+def theorem_answers(
+    paper: str, setting: Setting, target: float, question: str, quantity: str = "loss"
+) -> list[Answer]:
+    """What every theorem of a paper asks for at this setting, to promise at most `target`."""
+    check_positive(quantity, target)
     check_choice("question", question, QUESTIONS)
+    check_choice("quantity", quantity, QUANTITIES)
     invert = {"width": _least_width, "steps": _fewest_steps, "step-size": _largest_step}[question]
     answers = []
-    for claim, variant in loss_claims(paper):
+    for claim, variant in claims_about(paper, quantity):
         promise = Promise(claim, variant)
-        value, note = invert(promise, setting, loss)
+        value, note = invert(promise, setting, target)
         answers.append(Answer(question, claim.id, variant, value, note))
         if question == "width":
-            value, note = _width_with_free_steps(promise, setting, loss)
+            value, note = _width_with_free_steps(promise, setting, target)
             answers.append(Answer(question, claim.id, variant, value, note))
     return answers
 

@@ -43,6 +43,11 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.999) -> I
     return Interval(low, high)
 
 
+def delta_of(case: Mapping[str, Any]) -> float:
+    """The failure probability that a case names."""
+    return float(case["delta"])
+
+
 @dataclass(frozen=True)
 class Experiment:
     """How the randomness of a high-probability claim is drawn and counted.
@@ -50,7 +55,8 @@ class Experiment:
     A case is a dictionary of numbers and names. `draw(case, rng, count)` is `count` random
     instances along a leading axis; `sides` gives lhs and rhs of one of them;
     `exceeds_naively(case, variant, seed, repetitions)` counts exceedances by an independent
-    NumPy path with its own random numbers; `delta(case)` is the probability that is allowed.
+    NumPy path with its own random numbers; `delta(case)` is the probability that is allowed,
+    by default the case's own "delta".
     `case_problem(case)` says why a case is outside the claim's domain; `vary(rng)` draws another
     case for the search. `exact(case, variant, factor)` encloses the probability itself in cases
     small enough to be enumerated, with the bound scaled by the factor, and is None elsewhere.
@@ -59,8 +65,8 @@ class Experiment:
     cases: tuple[Mapping[str, Any], ...]
     draw: Callable[[Mapping[str, Any], np.random.Generator, int], Any]
     sides: Callable[[Any, str], Any]
-    delta: Callable[[Mapping[str, Any]], float]
     exceeds_naively: Callable[[Mapping[str, Any], str, int, int], int]
+    delta: Callable[[Mapping[str, Any]], float] = delta_of
     case_problem: Callable[[Mapping[str, Any]], str | None] = lambda case: None
     vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
     exact: Callable[[Mapping[str, Any], str, float], Interval | None] | None = None

@@ -63,15 +63,6 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     assert report.render(collection, "svg")["svg"]
 
 
-def test_every_scale_makes_a_plan_with_an_estimate() -> None:
-    for figure in IDS:
-        for scale in lab.SCALES:
-            plan = lab.make_plan(figure, scale, seeds=[0])
-            cost = lab.cost(list(plan.unique.values()), 2)
-            assert cost.seconds > 0
-            assert cost.bytes > 0
-
-
 @pytest.mark.parametrize(
     ("name", "value", "kinds"),
     [

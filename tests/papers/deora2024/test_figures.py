@@ -65,15 +65,6 @@ def test_figures_that_show_the_same_runs_share_them() -> None:
     assert gd < {t.address for t in lab.make_plan("deora2024/fig5", "paper").trials}
 
 
-def test_every_scale_makes_a_plan_with_an_estimate() -> None:
-    for figure in IDS:
-        for scale in lab.SCALES:
-            plan = lab.make_plan(figure, scale, seeds=[0])
-            cost = lab.cost(list(plan.unique.values()), 2)
-            assert cost.seconds > 0
-            assert cost.bytes > 0
-
-
 SETTINGS = {"n": 6, "n_test": 5, "steps": 7, "record_every": 3, "optimiser_options": {
     "momentum": {"beta": 0.8}, "adam": {"b1": 0.8, "b2": 0.95, "eps": 1e-3},
 }}  # fmt: skip

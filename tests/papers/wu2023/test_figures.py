@@ -57,15 +57,6 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
         assert "ship" in drawn  # the figure says which data it used
 
 
-@pytest.mark.parametrize("figure", IDS)
-def test_every_scale_makes_a_plan_with_an_estimate(figure: str) -> None:
-    for scale in lab.SCALES:
-        plan = lab.make_plan(figure, scale, seeds=[0], options=own_data(figure))
-        cost = lab.cost(list(plan.unique.values()), 2)
-        assert cost.seconds > 0
-        assert cost.bytes > 0
-
-
 def test_figures_6_and_7_take_the_trials_of_figure_4() -> None:
     wide = {"dataset": "digits"}
     for scale in lab.SCALES:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...theory import Family, Hypothesis, Sides
-from ...theory.families import into_ball
+from ...theory.families import into_ball, shaped
 from ...theory.slow import Arithmetic, dot, flat, norm
 from . import constants, model, naive, naive_constants
 from .declare import claim, identity, near_start, table_of
@@ -295,8 +295,8 @@ def _targets() -> tuple[TargetInstance, ...]:
 
 
 def _family(n: int, d: int, T: int, m: int, activation: str) -> Family:
-    draw = functools.partial(draw_targets, n=n, d=d, T=T, m=m, activation=activation)
-    return Family(f"target n={n} d={d} T={T} m={m} {activation}", draw, _project_short)
+    shape: dict[str, Any] = {"n": n, "d": d, "T": T, "m": m, "activation": activation}
+    return shaped("target", draw_targets, _project_short, **shape)
 
 
 def _closed(i: TargetInstance, variant: str) -> Sides:

@@ -292,7 +292,6 @@ claim(
         cases=({"d": 1, "m": 2, "delta": 0.5}, {"d": 2, "m": 64, "delta": 0.1}),
         draw=_draw_event,
         sides=_event_of_draw,
-        delta=lambda case: float(case["delta"]),
         exceeds_naively=_count_events,
         case_problem=_case_problem,
     ),

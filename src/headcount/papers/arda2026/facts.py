@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import pooled_attention
-from ...theory import Family, Sides
-from ...theory.families import log_uniform, safe_norm
+from ...theory import Sides
+from ...theory.families import log_uniform, safe_norm, shaped
 from ...theory.slow import Arithmetic, dot, flat, norm, softmax, times
 from .declare import claim, identity
 from .hypotheses import TOKENS, in_cube
@@ -31,10 +31,7 @@ def _project_softmax(instance: SoftmaxInstance) -> SoftmaxInstance:
     return replace(instance, u=jnp.clip(instance.u, -1.0, 1.0), z=jnp.clip(instance.z, -40.0, 40.0))
 
 
-LOGITS = tuple(
-    Family(f"logits T={T}", functools.partial(_draw_softmax, T=T), _project_softmax)
-    for T in (4, 2, 9)
-)
+LOGITS = tuple(shaped("logits", _draw_softmax, _project_softmax, T=T) for T in (4, 2, 9))
 
 
 def _fact_1(instance: SoftmaxInstance, variant: str) -> Sides:

@@ -6,7 +6,6 @@ n_w even in U and n_u odd then gives f~(X; n) = 0 for every X, while E|n|^2 > 0.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +14,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Family, Hypothesis, Sides, instance_class
+from ...theory import Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import shaped
 from ...theory.slow import Arithmetic, activation, dot, flat
 from . import model, naive
 from .declare import claim, false
@@ -144,10 +144,7 @@ claim(
     r":=\mathbb E\langle v,v'\rangle",
     sides=_sides,
     naive=_naive_sides,
-    families=tuple(
-        Family(f"mirrored d={d} k={k}", functools.partial(_draw, d=d, k=k), lambda i: i)
-        for d, k in ((1, 1), (2, 2))
-    ),
+    families=tuple(shaped("mirrored", _draw, lambda i: i, d=d, k=k) for d, k in ((1, 1), (2, 2))),
     targets=_targets,
     forms={
         "printed": false("E|v + n|^2 <= E|v|^2 for a map n with f~(.; n) = 0", "E13"),

@@ -7,7 +7,6 @@ can vary freely.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -20,7 +19,7 @@ from ...core import Array, activation_named, check_positive
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
-from ...theory.families import into_ball, log_uniform, safe_norm
+from ...theory.families import into_ball, log_uniform, safe_norm, shaped
 from .constants import label_envelope
 
 LONGEST = 1e4
@@ -319,16 +318,15 @@ def model_instance(
 
 def head_family(d: int = 2, T: int = 3, activation: str = "tanh") -> Family:
     """Heads of one shape."""
-    draw = functools.partial(draw_heads, d=d, T=T, activation=activation)
-    return Family(f"head d={d} T={T} {activation}", draw, project_head)
+    return shaped("head", draw_heads, project_head, d=d, T=T, activation=activation)
 
 
 def model_family(
     n: int = 2, d: int = 2, T: int = 3, m: int = 2, activation: str = "tanh"
 ) -> Family:
     """Models of one shape near a paired initialisation."""
-    draw = functools.partial(draw_models, n=n, d=d, T=T, m=m, activation=activation)
-    return Family(f"model n={n} d={d} T={T} m={m} {activation}", draw, project_model)
+    shape: dict[str, Any] = {"n": n, "d": d, "T": T, "m": m, "activation": activation}
+    return shaped("model", draw_models, project_model, **shape)
 
 
 HEADS = (head_family(), head_family(1, 2), head_family(3, 4, "erf"))

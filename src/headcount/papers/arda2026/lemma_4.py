@@ -210,7 +210,6 @@ claim(
         cases=({"m": 2, "delta": 0.2}, {"m": 32, "delta": 0.05}),
         draw=_draw,
         sides=_chebyshev,
-        delta=lambda case: float(case["delta"]),
         exceeds_naively=_count,
         case_problem=lambda case: case_problem(case, whole={"m": 10**5}),
         vary=_vary,

@@ -308,7 +308,6 @@ claim(
         ),
         draw=_draw,
         sides=_lemma_5,
-        delta=lambda case: float(case["delta"]),
         exceeds_naively=_count,
         case_problem=_case_problem,
         vary=_vary,

@@ -6,7 +6,6 @@ and M are fixed, U ~ N(0, I_d), and sigma' is even and positive.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,9 +15,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Activation, Array, pooled_attention
-from ...theory import Bound, Family, Sides, instance_class
+from ...theory import Bound, Sides, instance_class
 from ...theory.domain import Domain
-from ...theory.families import into_ball, log_uniform, safe_norm
+from ...theory.families import into_ball, log_uniform, safe_norm, shaped
 from ...theory.slow import Arithmetic, activation, dot, flat, norm, quadrature, times
 from . import constants, naive
 from .declare import claim
@@ -70,11 +69,7 @@ def _project(i: AttentionInstance) -> AttentionInstance:
 
 
 FAMILIES = tuple(
-    Family(
-        f"attention d={d} T={T} {name}",
-        functools.partial(_draw, d=d, T=T, activation=name),
-        _project,
-    )
+    shaped("attention", _draw, _project, d=d, T=T, activation=name)
     for d, T, name in ((2, 3, "tanh"), (1, 2, "tanh"), (2, 4, "erf"))
 )
 

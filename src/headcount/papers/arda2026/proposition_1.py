@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...theory import Family, Kind, Sides, instance_class
+from ...theory.families import shaped
 from ...theory.slow import Arithmetic
 from . import naive_theorem
 from .declare import claim
@@ -126,10 +127,8 @@ def _draw(rng: np.random.Generator, count: int, **shape: Any) -> StochasticRunIn
 
 
 def _family(**shape: Any) -> Family:
-    name = " ".join(f"{key}={value}" for key, value in shape.items())
     # All n^tau sequences of indices are run: only small sizes can be.
-    draw = functools.partial(_draw, **shape)
-    return Family(f"ProjSGD {name}", draw, project_theorem_run, largest=45)
+    return shaped("ProjSGD", _draw, project_theorem_run, largest=45, **shape)
 
 
 declare = functools.partial(

@@ -11,7 +11,6 @@ gamma + rho_w/sqrt(m) <= 1/s1, which the proposition counts as bounded with its 
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +22,7 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
-from ...theory.families import into_ball, log_uniform
+from ...theory.families import into_ball, log_uniform, shaped
 from ...theory.slow import Arithmetic, activation, dot
 from .declare import claim, false
 from .hypotheses import TOKENS
@@ -100,12 +99,7 @@ def _project_below(i: UnitInstance) -> UnitInstance:
 
 
 def _families(project: Any, *shapes: tuple[int, int, str]) -> tuple[Family, ...]:
-    return tuple(
-        Family(
-            f"unit T={T} d={d} {name}", functools.partial(_draw, T=T, d=d, activation=name), project
-        )
-        for T, d, name in shapes
-    )
+    return tuple(shaped("unit", _draw, project, T=T, d=d, activation=name) for T, d, name in shapes)
 
 
 def _top_of_the_wave() -> tuple[UnitInstance, ...]:

@@ -7,7 +7,6 @@ differentiates; the runs that users train leave the same trace through `recorder
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +20,7 @@ from ...core import Array
 from ...core._tree import add, scale, squared_norm
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
-from ...theory.families import into_ball
+from ...theory.families import into_ball, shaped
 from .hypotheses import LABELS, PAIRED, TRANSPORT
 from .instances import ModelInstance, TargetInstance, draw_targets, project_model
 from .model import difference, linear_outputs, outputs
@@ -312,8 +311,8 @@ def run_family(
     activation: str = "tanh",
 ) -> Family:
     """Runs of one shape inside the hypotheses that `project` enforces."""
-    draw = functools.partial(draw_runs, tau=tau, n=n, d=d, T=T, m=m, activation=activation)
-    return Family(f"run n={n} d={d} T={T} m={m} tau={tau} {activation}", draw, project, largest=120)
+    shape: dict[str, Any] = {"n": n, "d": d, "T": T, "m": m, "tau": tau, "activation": activation}
+    return shaped("run", draw_runs, project, largest=120, **shape)
 
 
 RUNS = (run_family(project_run), run_family(project_run, n=1, d=1, m=4, tau=2, activation="sin"))

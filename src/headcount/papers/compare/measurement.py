@@ -53,5 +53,5 @@ widths = Measurement(
     version=1,
     function=measure_widths,
     outputs=dict.fromkeys(("required", "printed", "training", "failing", "theorems"), ()),
-    estimate=lambda config: (20.0 + 0.02 * config["steps"] * config["n"] / 100, 5e8),
+    estimate=lambda config: (2.0 + 2e-4 * config["steps"] * config["most_width"], 5e8),
 )

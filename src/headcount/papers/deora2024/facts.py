@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Experiment, Family, Kind, Sides, instance_class
+from ...theory import Experiment, Kind, Sides, instance_class
 from ...theory.domain import Domain, case_problem
-from ...theory.families import safe_norm
+from ...theory.families import safe_norm, shaped
 from ...theory.slow import Arithmetic, norm
 from . import mixture_constants
 from .declare import claim, false
@@ -64,8 +64,7 @@ def _fraction(i: SignsInstance) -> SignsInstance:
 
 
 SIGNS = tuple(
-    Family(f"signs H={H}", functools.partial(_draw_signs, H=H), _fraction, differentiable=False)
-    for H in (3, 1, 16)
+    shaped("signs", _draw_signs, _fraction, differentiable=False, H=H) for H in (3, 1, 16)
 )
 
 claim(
@@ -142,7 +141,6 @@ claim(
         cases=({"d": 1, "delta": 0.5}, {"d": 3, "delta": 0.1}),
         draw=_draw_vectors,
         sides=_length,
-        delta=lambda case: case["delta"],
         exceeds_naively=_length_count,
         case_problem=functools.partial(case_problem, whole={"d": 1000}),
     ),
@@ -245,7 +243,6 @@ claim(
         ),
         draw=_draw_rows,
         sides=_concentrates,
-        delta=lambda case: case["delta"],
         exceeds_naively=_rows_count,
         case_problem=functools.partial(case_problem, whole={"n_1": 2000, "relevant": 3}),
     ),

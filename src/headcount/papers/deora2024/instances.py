@@ -6,7 +6,6 @@ largest token norm, and at least 1, as Assumption 1 asks.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -18,7 +17,7 @@ from ...core import Array
 from ...models import READOUTS
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
-from ...theory.families import into_ball, log_uniform, safe_norm
+from ...theory.families import into_ball, log_uniform, safe_norm, shaped
 
 MOST_HEADS = 1e12
 """The largest multiplicity that a search visits."""
@@ -163,13 +162,12 @@ def draw_models(
 
 def head_family(d: int = 2, T: int = 2) -> Family:
     """Heads of one shape."""
-    return Family(f"head d={d} T={T}", functools.partial(draw_heads, d=d, T=T), project_head)
+    return shaped("head", draw_heads, project_head, d=d, T=T)
 
 
 def model_family(n: int = 2, d: int = 1, T: int = 2, G: int = 2, readout: str = "full") -> Family:
     """Groups of heads of one shape."""
-    draw = functools.partial(draw_models, n=n, d=d, T=T, G=G, readout=readout)
-    return Family(f"model n={n} d={d} T={T} G={G} {readout}", draw, project_model)
+    return shaped("model", draw_models, project_model, n=n, d=d, T=T, G=G, readout=readout)
 
 
 HEADS = (head_family(), head_family(1, 3))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +12,9 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...models import MultiHeadAttention
-from ...theory import Family, Hypothesis, Sides, instance_class
+from ...theory import Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
-from ...theory.families import log_uniform
+from ...theory.families import log_uniform, shaped
 from ...theory.slow import Arithmetic, dot, softmax
 from . import mixture_constants
 from .declare import claim, false
@@ -64,10 +63,7 @@ def _project(i: ScoresInstance) -> ScoresInstance:
     return replace(fixed, Gamma=jnp.clip(jnp.maximum(i.Gamma, least * (1 + 1e-12)), 0.0, 1e4))
 
 
-SCORES = (
-    Family("scores T=3 L=1", functools.partial(_draw, T=3, L=1), _project),
-    Family("scores T=4 L=3", functools.partial(_draw, T=4, L=3), _project),
-)
+SCORES = tuple(shaped("scores", _draw, _project, T=T, L=L) for T, L in ((3, 1), (4, 3)))
 
 
 def _limit(corrected: float, printed: float) -> dict[str, Any]:

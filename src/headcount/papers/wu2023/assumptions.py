@@ -16,8 +16,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Family, Sides, instance_class
+from ...theory import Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import shaped
 from ...theory.slow import Arithmetic, dot, flat, norm, softmax
 from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
 from . import naive_constants
@@ -49,8 +50,7 @@ def _project(i: DataInstance) -> DataInstance:
 
 
 FAMILIES = tuple(
-    Family(f"data n={n} T={T} d={d}", functools.partial(_draw, n=n, T=T, d=d), _project)
-    for n, T, d in ((2, 2, 3), (3, 3, 2), (2, 2, 1))
+    shaped("data", _draw, _project, n=n, T=T, d=d) for n, T, d in ((2, 2, 3), (3, 3, 2), (2, 2, 1))
 )
 
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ...theory import Family, Sides, instance_class
+from ...theory.families import shaped
 from ...theory.slow import Arithmetic, dot, flat, times
 from . import model, naive
 from .declare import identity
@@ -42,8 +43,7 @@ def _draw(rng: Any, count: int, *, kind: type[ModelInstance], **shape: int) -> M
 
 
 def _family(kind: type[ModelInstance], **shape: Any) -> Family:
-    name = "encoder " + " ".join(f"{key}={size}" for key, size in shape.items())
-    return Family(name, functools.partial(_draw, kind=kind, **shape), bounded)
+    return shaped("encoder", functools.partial(_draw, kind=kind), bounded, **shape)
 
 
 SCALARS = (

@@ -19,7 +19,7 @@ from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
 from .declare import false
 from .features import lowest_of_relu, lowest_of_relu_naively
 from .naive import Data, Theta, attention, mixed
-from .random_weights import Case, delta_of, experiment, on_weights
+from .random_weights import Case, experiment, on_weights
 
 
 def tokens_of(case: Case) -> Float[Array, "N T d"]:
@@ -114,7 +114,6 @@ on_weights(
         _first_tokens,
         _eq_48,
         _eq_48_naive,
-        delta_of,
         _first_token_problem,
     ),
     where="App. C.3 and C.4",
@@ -164,7 +163,6 @@ on_weights(
         _first_tokens,
         _lemma_16,
         _lemma_16_naive,
-        delta_of,
         _first_token_problem,
     ),
     where="App. D.1",

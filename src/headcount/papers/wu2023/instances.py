@@ -6,7 +6,6 @@ is met in its strictest form. `tau` holds (tau0, tau1); pooling is the sum over 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ from ...core import Array
 from ...models import EncoderParams
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
+from ...theory.families import shaped
 
 LARGEST = 1e6
 """The largest entry that a search visits."""
@@ -152,7 +152,7 @@ def _project_features(i: FeatureInstance) -> FeatureInstance:
     return FeatureInstance(jnp.clip(i.Phi, -LARGEST, LARGEST))
 
 
-SHAPES = (
+SHAPES: tuple[dict[str, Any], ...] = (
     {"n": 2, "T": 3, "d": 2, "d_m": 3},
     {"n": 1, "T": 2, "d": 1, "d_m": 1},
     {"n": 3, "T": 2, "d": 3, "d_m": 2},
@@ -160,24 +160,14 @@ SHAPES = (
 
 
 def _families(name: str, draw: Any, project: Callable[[Any], Any]) -> tuple[Family, ...]:
-    return tuple(
-        Family(
-            f"{name} " + " ".join(f"{key}={size}" for key, size in shape.items()),
-            functools.partial(draw, **shape),
-            project,
-        )
-        for shape in SHAPES
-    )
+    return tuple(shaped(name, draw, project, **shape) for shape in SHAPES)
 
 
 MODELS = _families("encoder", _draw_models, bounded)
 PAIRS = _families("two encoders", _draw_pairs, bounded)
 SMOOTH_PAIRS = _families("two encoders without kinks", _draw_pairs, nonnegative)
-LOGITS = tuple(
-    Family(f"logits T={T}", functools.partial(_draw_softmax, T=T), _project_softmax)
-    for T in (4, 2, 9)
-)
+LOGITS = tuple(shaped("logits", _draw_softmax, _project_softmax, T=T) for T in (4, 2, 9))
 FEATURES = tuple(
-    Family(f"features n={n} d={d}", functools.partial(_draw_features, n=n, d=d), _project_features)
+    shaped("features", _draw_features, _project_features, n=n, d=d)
     for n, d in ((3, 2), (2, 1), (2, 3))
 )

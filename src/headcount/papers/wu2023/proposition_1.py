@@ -136,13 +136,13 @@ claim(
 
 def _alpha(i: RunInstance, variant: str) -> Sides:
     values = watched(i, lambda t: model.smallest_singular(model.features(i, t)))
-    share = 7 / 8 if variant == "sharp" else 1 / 2
+    share = 7 / 8 if variant == "repaired" else 1 / 2
     return Sides(jnp.full(i.steps, share * i.alpha), values)
 
 
 def _alpha_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     points, _ = trajectory_naively(num, data)
-    share = num.number(7) / 8 if variant == "sharp" else num.number(1) / 2
+    share = num.number(7) / 8 if variant == "repaired" else num.number(1) / 2
     features = [naive.features(num, data, theta) for theta in points]
     values = [naive.smallest_singular(num, F) for F in features]
     return [share * values[0]] * data["steps"], values[1:]
@@ -160,7 +160,7 @@ claim(
     hypotheses=HYPOTHESES,
     forms={
         **_C,
-        "sharp": (
+        "repaired": (
             "7 alpha/8: with alpha/sqrt 2 in the induction the drift of F_pre is at most alpha/8",
             "E10",
         ),

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Experiment, Kind, Sides, instance_class
+from ...theory import Experiment, Kind, Sides, delta_of, instance_class
 from ...theory.domain import Domain, case_problem
 from ...theory.slow import FLOATS, Arithmetic, dot, norm
 from ...theory.slow_spectrum import extreme_eigenvalues, gram, operator_norm
@@ -27,7 +27,7 @@ Draw = Callable[[Case, np.random.Generator, int], Any]
 
 
 def experiment(
-    cases: tuple[Case, ...], draw: Draw, sides: Any, slow: Any, delta: Any, problem: Any
+    cases: tuple[Case, ...], draw: Draw, sides: Any, slow: Any, problem: Any, delta: Any = delta_of
 ) -> Experiment:
     """Count exceedances of lhs <= rhs; the slow side draws its own numbers, one by one."""
 
@@ -39,7 +39,7 @@ def experiment(
             exceeded += lhs > rhs
         return exceeded
 
-    return Experiment(cases, draw, sides, delta, count, problem)
+    return Experiment(cases, draw, sides, count, delta, problem)
 
 
 @instance_class
@@ -101,7 +101,7 @@ on_weights(
     rf"\sigma_{{\max}}(W)\le{_ROOTS}+\zeta",
     sides=_upper,
     naive=_upper_naive,
-    experiment=experiment(_CASES, _matrices, _upper, _upper_naive, _two_sided, _matrix_problem),
+    experiment=experiment(_CASES, _matrices, _upper, _upper_naive, _matrix_problem, _two_sided),
 )
 
 on_weights(
@@ -112,7 +112,7 @@ on_weights(
     rf"\sigma_{{\min}}(W)\ge{_ROOTS}-\zeta",
     sides=_lower,
     naive=_lower_naive,
-    experiment=experiment(_CASES, _matrices, _lower, _lower_naive, _two_sided, _matrix_problem),
+    experiment=experiment(_CASES, _matrices, _lower, _lower_naive, _matrix_problem, _two_sided),
 )
 
 
@@ -170,7 +170,7 @@ on_weights(
     r"\|W\|_2\le3\sqrt{d_m}",
     sides=_lemma_6,
     naive=_lemma_6_naive,
-    experiment=experiment(_STARTS, _weights, _lemma_6, _lemma_6_naive, _rare, _weights_problem),
+    experiment=experiment(_STARTS, _weights, _lemma_6, _lemma_6_naive, _weights_problem, _rare),
 )
 
 on_weights(
@@ -182,7 +182,7 @@ on_weights(
     r"\|\tilde w\|_2\le R+3\sqrt{d_m}",
     sides=_lemma_20,
     naive=_lemma_20_naive,
-    experiment=experiment(_STARTS, _weights, _lemma_20, _lemma_20_naive, _rare, _weights_problem),
+    experiment=experiment(_STARTS, _weights, _lemma_20, _lemma_20_naive, _weights_problem, _rare),
 )
 
 
@@ -242,11 +242,6 @@ def _products_for_67(case: Case) -> str | None:
 _SUMS = ({"d_m": 30, "eta": 0.5, "delta": 0.1}, {"d_m": 10, "eta": 2.0, "delta": 0.3})
 
 
-def delta_of(case: Case) -> float:
-    """The failure probability that a case names."""
-    return float(case["delta"])
-
-
 on_weights(
     "lemma-4",
     "Tail of a sub-exponential variable",
@@ -257,7 +252,7 @@ on_weights(
     r"|X-\mu|<\max(\nu\sqrt{2\log(2/\delta)},2\alpha\log(2/\delta))",
     sides=_lemma_4,
     naive=_lemma_4_naive,
-    experiment=experiment(_SUMS, _products, _lemma_4, _lemma_4_naive, delta_of, _products_problem),
+    experiment=experiment(_SUMS, _products, _lemma_4, _lemma_4_naive, _products_problem),
 )
 
 on_weights(
@@ -269,5 +264,5 @@ on_weights(
     r"|\textstyle\sum_qW_Q^{(q,i)}W_K^{(q,j)}|\le2\eta_{QK}\sqrt{d_m\log(2/\delta)}",
     sides=_eq_67,
     naive=_eq_67_naive,
-    experiment=experiment(_SUMS, _products, _eq_67, _eq_67_naive, delta_of, _products_for_67),
+    experiment=experiment(_SUMS, _products, _eq_67, _eq_67_naive, _products_for_67),
 )

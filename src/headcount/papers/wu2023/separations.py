@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Family, Sides, instance_class
+from ...theory import Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import shaped
 from ...theory.slow import Arithmetic, dot, flat, norm
 from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
 from . import model, naive
@@ -46,8 +47,7 @@ def _project(i: ValueInstance) -> ValueInstance:
 
 
 FAMILIES = tuple(
-    Family(f"values n={n} d={d} d_m={d_m}", functools.partial(_draw, n=n, d=d, d_m=d_m), _project)
-    for n, d, d_m in ((2, 2, 3), (1, 3, 1))
+    shaped("values", _draw, _project, n=n, d=d, d_m=d_m) for n, d, d_m in ((2, 2, 3), (1, 3, 1))
 )
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Family, Hypothesis, Sides, instance_class
+from ...theory import Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
+from ...theory.families import shaped
 from ...theory.slow import Arithmetic
 from .declare import claim
 from .naive import Data
@@ -59,9 +60,7 @@ IN_RANGE = Hypothesis(
     lambda i: 2**0.5 * jnp.max(i.s) * jnp.abs(i.l),
     lambda num, data: num.sqrt(num.number(2)) * num.largest(data["s"]) * abs(data["l"]),
 )
-_FAMILIES = tuple(
-    Family(f"products n={n}", functools.partial(_draw, n=n), _project) for n in (1, 3)
-)
+_FAMILIES = tuple(shaped("products", _draw, _project, n=n) for n in (1, 3))
 
 on_sums = functools.partial(
     claim, sides=_logs, naive=_logs_naive, hypotheses=(IN_RANGE,), where="App. B.3"

@@ -125,7 +125,7 @@ def _recurrent_cost(config: dict[str, Any]) -> tuple[float, float]:
     transformer = config["model"] == MODELS["Transformer"]
     each = lanes * (6e-9 + 1.6e-9 * T if transformer else 1.2e-9 * T)
     numbers = (config["n"] + config["n_val"]) * T * 17
-    return 5.0 + (3e-4 + each) * config["steps"], 3e8 + 24.0 * numbers
+    return 3.0 + (3e-4 + each) * config["steps"], 3e8 + 24.0 * numbers
 
 
 recurrent = Measurement(

@@ -150,6 +150,13 @@ def draw_curves(
     ax.set_xlabel("iteration k")
 
 
+def draw_runs(draw: Any, data: xr.Dataset, axes: Sequence[Any], titles: Mapping[str, str]) -> None:
+    """Six panels for each kind of run, drawn by `draw(data, axes, run, title)`, and one legend."""
+    for index, (run, title) in enumerate(titles.items()):
+        draw(data, axes[6 * index : 6 * index + 6], run, title)
+    shared_legend(axes, data.sizes["H"])
+
+
 def shared_legend(axes: Sequence[Any], count: int) -> None:
     """One legend above all panels, of the first panel's first `count` curves."""
     handles, labels = axes[0].get_legend_handles_labels()

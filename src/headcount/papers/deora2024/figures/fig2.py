@@ -15,13 +15,13 @@ from .curves import (
     NOTES,
     averages,
     draw_curves,
+    draw_runs,
     head_trials,
     last,
     over_heads,
     points,
     reference_line,
     scales,
-    shared_legend,
 )
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Six panels, one curve per H."""
-    draw_dm1(data, axes, "gd-constant", "GD, constant step")
-    shared_legend(axes, data.sizes["H"])
+    draw_runs(draw_dm1, data, axes, {"gd-constant": "GD, constant step"})
 
 
 def draw_dm1(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> None:
@@ -117,18 +116,19 @@ COMMON: dict[str, Any] = {
     "n": 100,
     "n_test": 300,
 }
+SCALES = scales(
+    COMMON,
+    {"steps": 40, "record_every": 5},
+    {"steps": 500, "record_every": 10},
+    {"steps": 1500, "record_every": 10},
+)
 
 figure = register(
     Figure(
         id="deora2024/fig2",
         title="DM1, gradient descent with a constant step: effect of the number of heads",
         reference="[deora2024, Fig. 2, App. G]",
-        scales=scales(
-            COMMON,
-            {"steps": 40, "record_every": 5},
-            {"steps": 500, "record_every": 10},
-            {"steps": 1500, "record_every": 10},
-        ),
+        scales=SCALES,
         trials=trials,
         statistics=statistics,
         verdicts=verdicts,

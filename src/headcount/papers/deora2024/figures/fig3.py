@@ -9,8 +9,8 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import dm1_run
-from .curves import NOTES, averages, head_trials, last, points, scales, shared_legend
-from .fig2 import COMMON, GAMMA_ATTN, PANELS, REACHED, draw_dm1
+from .curves import NOTES, averages, draw_runs, head_trials, last, points
+from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,9 +63,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Six panels per optimiser."""
-    for index, (how, title) in enumerate(OPTIMISERS.items()):
-        draw_dm1(data, axes[6 * index : 6 * index + 6], how, title)
-    shared_legend(axes, data.sizes["H"])
+    draw_runs(draw_dm1, data, axes, OPTIMISERS)
 
 
 figure = register(
@@ -73,12 +71,7 @@ figure = register(
         id="deora2024/fig3",
         title="DM1, step proportional to sqrt(H), and Adam: effect of the number of heads",
         reference="[deora2024, Fig. 3, App. G]",
-        scales=scales(
-            COMMON,
-            {"steps": 40, "record_every": 5},
-            {"steps": 500, "record_every": 10},
-            {"steps": 1500, "record_every": 10},
-        ),
+        scales=SCALES,
         trials=trials,
         statistics=statistics,
         verdicts=verdicts,

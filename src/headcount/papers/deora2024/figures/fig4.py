@@ -14,13 +14,13 @@ from .curves import (
     NOTES,
     averages,
     draw_curves,
+    draw_runs,
     head_trials,
     last,
     points,
     reference_line,
     scales,
     share,
-    shared_legend,
 )
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Six panels, one curve per H."""
-    draw_dm2(data, axes, "gd", "GD, step ~ sqrt H")
-    shared_legend(axes, data.sizes["H"])
+    draw_runs(draw_dm2, data, axes, {"gd": "GD, step ~ sqrt H"})
 
 
 def draw_dm2(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, Trial, register, separation
 from ..measurements.runs import dm2_run
-from .curves import NOTES, averages, head_trials, last, shared_legend
+from .curves import NOTES, averages, draw_runs, head_trials, last
 from .fig4 import QUANTITIES, SCALES, draw_dm2, optimiser_verdicts
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Six panels per optimiser."""
-    for index, (how, title) in enumerate(OPTIMISERS.items()):
-        draw_dm2(data, axes[6 * index : 6 * index + 6], how, title)
-    shared_legend(axes, data.sizes["H"])
+    draw_runs(draw_dm2, data, axes, OPTIMISERS)
 
 
 figure = register(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import LEVEL, dm1_run, run_config
-from .curves import NOTES, averages, last, over_heads, points, scales, shared_legend
+from .curves import NOTES, averages, draw_runs, last, over_heads, points, scales
 from .fig2 import COMMON, PANELS, draw_dm1
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Six panels per start."""
-    for index, (start, (title, _)) in enumerate(STARTS.items()):
-        draw_dm1(data, axes[6 * index : 6 * index + 6], start, title)
-    shared_legend(axes, data.sizes["H"])
+    draw_runs(draw_dm1, data, axes, {start: title for start, (title, _) in STARTS.items()})
 
 
 figure = register(

@@ -74,6 +74,10 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     for i, d_m in enumerate(widths[1:], 1):
         claim = f"width {d_m}: training is slower with 1/d_m (mean log ratio of the losses)"
         found.append(threshold(claim, ratio[:, i], above=0.0))
+    last = only_dataset(data)["loss"].isel(epoch=-1)
+    for d_m in widths:
+        finite = np.isfinite(last.sel(d_m=d_m).transpose("seed", "scaling").values).mean(axis=1)
+        found.append(threshold(f"width {d_m}: training stays finite", finite, above=0.99))
     claim = "the lag of 1/d_m grows with the width"
     found.append(monotone(claim, numbers(data, "d_m"), ratio, "increasing"))
     found.append(_extremely_slow(data))
