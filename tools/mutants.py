@@ -17,6 +17,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -107,36 +108,26 @@ class Bench:
 
     def passes(self, tests: Sequence[str], limit: float) -> bool | None:
         """Whether the tests pass; None if they take longer than `limit` seconds."""
-        child = os.fork()
-        if child == 0:
-            self._run_tests(tests)
-        until = time.monotonic() + limit
-        while time.monotonic() < until:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                return os.waitstatus_to_exitcode(status) == 0
-            time.sleep(0.1)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return None
-
-    def _run_tests(self, tests: Sequence[str]) -> None:
-        """In the child: run pytest in the copy and leave with its exit code."""
-        os.setpgid(0, 0)
-        os.chdir(self.folder)
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
-        sys.path[:0] = [str(self.folder / "src"), str(self.folder)]
-        os.environ["PYTHONPATH"] = f"{self.folder / 'src'}:{self.folder}"
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(self.folder / "compiled")
-        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-        sys.dont_write_bytecode = True
-        for name in [n for n in sys.modules if n.split(".")[0] in ("tools", "headcount")]:
-            del sys.modules[name]
-        import pytest
-
-        os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+        process = subprocess.Popen(
+            [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
+            cwd=self.folder,
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{self.folder / 'src'}{os.pathsep}{self.folder}",
+                # Most of a test is compilation, and most programs are the same for all mutants.
+                "JAX_COMPILATION_CACHE_DIR": str(self.folder / "compiled"),
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            },
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(limit) == 0
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return None
 
     def baseline(self, tests: Sequence[str]) -> float:
         """How long the tests take without a bug; they must pass."""

@@ -1,0 +1,118 @@
+"""The driver that plants bugs: it finds the places, changes one thing, and counts fairly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools import mutants as driver
+from tools.mutations import mutants_of
+
+SOURCE = '''"""A docstring with 1 < 2."""
+LIMIT: int = 3
+
+
+def least(x: "Array[2]", y: float) -> tuple[float, float]:
+    """Not 7 of these."""
+    if not x <= y and x:
+        raise ValueError(f"{x + 1}")
+    low = min(x, -y) * 2
+    return low, shift(x, y) ** 0.5
+'''
+
+EXPECTED = {
+    "3 -> 4",
+    "not x <= y and x -> (not x <= y or x)",
+    "not x <= y -> (x <= y)",
+    "x <= y -> (x < y)",
+    "x <= y -> (x > y)",
+    "min(x, -y) * 2 -> (min(x, -y) / 2)",
+    "min(x, -y) -> max(x, -y)",
+    "-y -> (y)",
+    "2 -> 3",
+    "return low, shift(x, y) ** 0.5 -> return (shift(x, y) ** 0.5, low)",
+    "shift(x, y) ** 0.5 -> (shift(x, y) * 0.5)",
+    "shift(x, y) -> shift(y, x)",
+    "0.5 -> 1.0",
+}
+
+
+def test_every_kind_of_change_is_found_and_nothing_else() -> None:
+    found = mutants_of("theory/x.py", SOURCE)
+    assert {f"{m.before} -> {m.after}" for m in found} == EXPECTED
+    assert len({m.name for m in found}) == len(found)
+    assert {m.function for m in found} == {"module", "least"}
+
+
+def test_a_change_is_made_where_it_was_found_and_still_compiles() -> None:
+    for mutant in mutants_of("theory/x.py", SOURCE):
+        changed = mutant.applied(SOURCE)
+        compile(changed, "x", "exec")
+        assert changed != SOURCE
+        before, after = (text.splitlines() for text in (SOURCE, changed))
+        different = [k for k, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+        assert different == [mutant.line - 1]
+
+
+def test_every_source_has_tests_and_a_sample_is_named() -> None:
+    for path in driver.sources():
+        assert driver.tests_of(path), path
+    first, again, other = (driver.chosen(["theory/domain.py"], 9, s) for s in ("a", "a", "b"))
+    assert first == again != other
+    assert len(set(first)) == 9
+
+
+def test_timeouts_and_equivalents_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "equivalents", lambda: {"theory/a.py:f: 3": "same"})
+    outcomes = ("killed", "killed", "survived", "survived", "timeout")
+    rows: list[dict[str, Any]] = [
+        {"mutant": f"theory/a.py:f: {k}", "kind": "sign", "outcome": outcome}
+        for k, outcome in enumerate(outcomes)
+    ]
+    assert driver.score(rows) == (2, 3)
+    text = driver.page(rows)
+    assert "Killed 2 of 3 mutants (67 %)" in text
+    assert "| `theory/a.py` | 2 | 1 | 1 | 1 |" in text
+    assert "- `theory/a.py:f: 3`: same" in text
+
+
+def test_the_committed_page_is_that_of_the_committed_results() -> None:
+    rows = json.loads(driver.STORE.read_text())
+    assert driver.PAGE.read_text() == driver.page(rows)
+    assert {row["outcome"] for row in rows} <= {"killed", "survived", "timeout"}
+    known = {row["mutant"] for row in rows}
+    assert set(driver.equivalents()) <= known, "an equivalent that was never measured"
+
+
+def test_a_planted_bug_in_a_copy_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole run on a package of one function and one test."""
+    for folder in (
+        "src/headcount/theory",
+        "tests/theory",
+        "docs",
+        "benchmarks",
+        "tools",
+        "examples",
+    ):
+        (tmp_path / "root" / folder).mkdir(parents=True)
+    for name in ("pyproject.toml", "Makefile", "README.md", "CITATION.cff", "CHANGELOG.md"):
+        (tmp_path / "root" / name).write_text("")
+    monkeypatch.setattr(driver, "ROOT", tmp_path / "root")
+    source = "def double(x):\n    return 2 * x\n\n\ndef unused(x):\n    return 5 * x\n"
+    (tmp_path / "root/src/headcount/__init__.py").write_text("")
+    (tmp_path / "root/src/headcount/theory/__init__.py").write_text("")
+    (tmp_path / "root/src/headcount/theory/_count.py").write_text(source)
+    (tmp_path / "root/tests/theory/test_count.py").write_text(
+        "from headcount.theory._count import double\n\n\ndef test():\n    assert double(3) == 6\n"
+    )
+    rows = list(driver.measure(driver.chosen(["theory/_count.py"], None, "")))
+    outcomes = {row["mutant"].split(": ", 1)[1]: row["outcome"] for row in rows}
+    assert outcomes == {
+        "2 * x -> (2 / x)": "killed",
+        "2 -> 3": "killed",
+        "5 * x -> (5 / x)": "survived",
+        "5 -> 6": "survived",
+    }
+    assert (tmp_path / "root/src/headcount/theory/_count.py").read_text() == source
