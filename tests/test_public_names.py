@@ -63,18 +63,7 @@ def on_path(
     return value
 
 
-<<<<<<< HEAD
 LAW = data.ARWindows(L=2, pairs=1)
-=======
-def _positional(loss: Any) -> Any:
-    """As `on_path`, on tokens that have the form."""
-    law = data.ARWindows(L=2, pairs=1)
-    model = models.PooledAttention(law.d, 4)
-    path = training.positional_path(model, loss, 2, law.token_form)
-    return path.loss_and_gradient(shaped(model), path.prepare(law.sample(N, 0).x, Y))
-
-
->>>>>>> speed
 K = np.array(X.reshape(N, -1) @ X.reshape(N, -1).T)
 START = shaped(ARDA)
 STACKED = jax.tree.map(lambda leaf: leaf[None], START)
@@ -83,7 +72,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "core.total": lambda loss: core.total(loss, X[:, 0, 0], Y),
     "training.arda2026_path": on_path(training.arda2026_path, ARDA, chunk=2),
     "training.deora2024_path": on_path(training.deora2024_path, DEORA, chunk=2),
-    "training.positional_path": _positional,
     "training.indrnn_path": on_path(training.indrnn_path, INDRNN, chunk=2),
     "training.wu2023_path": on_path(training.wu2023_path, WU, chunk=2),
     "training.positional_path": on_path(
