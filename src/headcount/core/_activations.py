@@ -84,7 +84,7 @@ def _register(
     activations.register(name, Activation(name, function, derivative, second_derivative, *bounds))
 
 
-def _logistic_slope(s: Scalar) -> Scalar:
+def _logistic_slope(s: Scalar | float) -> Scalar:
     return jax.nn.sigmoid(s) * jax.nn.sigmoid(-s)
 
 
