@@ -21,6 +21,8 @@ DATA: dict[str, dict[str, Any]] = {
 """Data sets with labels -1 and +1 and tokens in the unit ball: every paper's model can train."""
 PRINTED = ("printed", "v1", "v2")
 """Variants that are a paper's own words."""
+EDGE = 34.0
+"""Where the axis ends: larger widths are drawn there, with their number."""
 KINDS = {"printed": "as printed", "required": "best known form", "training": "training"}
 
 
@@ -75,15 +77,16 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         rows = np.arange(data.sizes["paper"])
         for shift, (kind, label) in zip((-0.2, 0.0, 0.2), KINDS.items(), strict=True):
             middle = data[f"{kind}_mean"].sel(data=name).values
-            shown = np.minimum(middle, 24.0)
+            shown = np.minimum(middle, EDGE)
             ax.plot(shown, rows + shift, "o", color=colours[kind], label=label, ms=4)
             for x, y, value in zip(shown, rows + shift, middle, strict=True):
                 text, x = ("not reached", -0.2) if np.isnan(value) else (label_of(value), x)
                 ax.annotate(text, (x, y), (5, -2), textcoords="offset points", fontsize=6)
         ax.set_yticks(rows, data["paper"].values)
-        ax.set(title=f"data: {name}", xlabel="log10 of the width", xlim=(-0.5, 27))
+        ax.set(title=f"data: {name}", xlabel="log10 of the width", xlim=(-1, EDGE + 9))
         ax.invert_yaxis()
-    axes[0].legend(fontsize=6, frameon=False, loc="center right")
+    handles = axes[0].get_legend_handles_labels()
+    axes[0].figure.legend(*handles, fontsize=7, ncols=3, loc="outside lower center")
 
 
 def label_of(value: float) -> str:
