@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from ._count import teller
 from ._output import print_json
 
 if TYPE_CHECKING:
-    from ..theory import Compared
+    from ..theory import Answer, Compared
 
 Flag = Annotated[bool, Parameter(negative=())]
 Repeated = Annotated[list[str] | None, Parameter(negative=())]
@@ -99,13 +100,13 @@ def _show(answers: list[Compared], data: str, share: float) -> None:
     for column in ("theorem asks for", "training needs"):
         table.add_column(column, justify="right")
     for answer in answers:
-        needed = "-" if answer.training is None else _width(answer.training.value)
-        best: dict[str, list[float]] = {}
+        needed = "-" if answer.training is None else answer.training.shown
+        best: dict[str, Answer] = {}
         for row in answer.required:
             name = f"{row.source.split('/', 1)[1]} ({row.variant})"
-            best.setdefault(name, []).extend([] if row.value is None else [row.value])
-        for name, values in best.items():
-            table.add_row(answer.paper, name, _width(min(values, default=None)), needed)
+            best[name] = min(row, best.get(name, row), key=_size)
+        for name, row in best.items():
+            table.add_row(answer.paper, name, row.shown, needed)
         if not best:
             table.add_row(answer.paper, "none applies", "-", needed)
     console.print(table)
@@ -113,8 +114,8 @@ def _show(answers: list[Compared], data: str, share: float) -> None:
         console.print(_words(answer), highlight=False)
 
 
-def _width(value: float | None) -> str:
-    return "never" if value is None else f"{value:.4g}"
+def _size(answer: Answer) -> float:
+    return math.inf if answer.value is None else answer.value
 
 
 def _words(answer: Compared) -> str:

@@ -186,8 +186,7 @@ def _show(
         table.add_column(column, justify="right" if column == ask else "left")
     rows = [*answers, *([found.answer] if found else [])]
     for row in rows:
-        value = "never" if row.value is None else f"{row.value:.4g}"
-        table.add_row(row.source, row.variant, value, row.note)
+        table.add_row(row.source, row.variant, row.shown, row.note)
     console = Console()
     console.print(table)
     if plot is not None and found is not None:

@@ -37,6 +37,15 @@ class Answer:
     variant: str
     value: float | None
     note: str
+    beyond: float | None = None
+    """Where `value` is None: the answer is only known to lie beyond this; None means never."""
+
+    @property
+    def shown(self) -> str:
+        """The value for people."""
+        if self.value is not None:
+            return f"{self.value:.4g}"
+        return "never" if self.beyond is None else f"> {self.beyond:.4g}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; widths beyond float range as text."""
@@ -46,6 +55,7 @@ class Answer:
             "variant": self.variant,
             "value": self.value,
             "note": self.note,
+            "beyond": self.beyond,
         }
 
 
@@ -109,14 +119,15 @@ def theorem_answers(
     check_choice("question", question, QUESTIONS)
     check_choice("quantity", quantity, QUANTITIES)
     invert = {"width": _least_width, "steps": _fewest_steps, "step-size": _largest_step}[question]
+    widths = question == "width"
+    widest = getattr(setting, "widest", None) if widths else None
     answers = []
     for claim, variant in claims_about(paper, quantity):
         promise = Promise(claim, variant)
-        value, note = invert(promise, setting, target)
-        answers.append(Answer(question, claim.id, variant, value, note))
-        if question == "width":
-            value, note = _width_with_free_steps(promise, setting, target)
-            answers.append(Answer(question, claim.id, variant, value, note))
+        for search in (invert, _width_with_free_steps) if widths else (invert,):
+            value, note = search(promise, setting, target)
+            beyond = float(widest) if value is None and widest is not None else None
+            answers.append(Answer(question, claim.id, variant, value, note, beyond))
     return answers
 
 

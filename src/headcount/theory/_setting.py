@@ -8,7 +8,8 @@ from ..training import TrainConfig
 class Setting(Protocol):
     """Sizes, radii and probabilities that a theorem's right side depends on.
 
-    A paper's own class is a frozen dataclass with more fields than these; head counting changes
+    A paper's own class is a frozen dataclass with more fields than these (`widest`, where it has
+    one, is the largest width that it can speak about); head counting changes
     width, steps and step size through `resized`.
     """
 

@@ -14,7 +14,8 @@ NEVER = 301.0
 def measure_widths(config: dict[str, Any], context: Context) -> dict[str, Any]:
     """Least widths: of all variants of all theorems, of the printed ones, and in fact.
 
-    Where training does not get there within `most_width`, its width is not a number.
+    `open` is 1 where the theorems' widths are only known to lie beyond what is given. Where
+    training does not get there within `most_width`, its width is not a number.
     """
     from ...theory import compare
 
@@ -37,21 +38,23 @@ def measure_widths(config: dict[str, Any], context: Context) -> dict[str, Any]:
         "required": least(found.required),
         "printed": least(first),
         "training": least([found.training], never=math.nan),
+        "open": float(all(answer.value is None for answer in found.required)),
         "failing": sum(bool(promised.failing) for promised in found.promised),
         "theorems": len(found.promised),
     }
 
 
 def least(answers: Any, never: float = NEVER) -> float:
-    """log10 of the least width among the answers."""
-    widths = [answer.value for answer in answers if answer.value is not None]
+    """log10 of the least width among the answers; of what it must exceed where only that is known."""
+    known = [answer.value or answer.beyond for answer in answers]
+    widths = [width for width in known if width is not None]
     return math.log10(min(widths)) if widths else never
 
 
 widths = Measurement(
     name="compare-width",
-    version=1,
+    version=2,
     function=measure_widths,
-    outputs=dict.fromkeys(("required", "printed", "training", "failing", "theorems"), ()),
+    outputs=dict.fromkeys(("required", "printed", "training", "open", "failing", "theorems"), ()),
     estimate=lambda config: (2.0 + 2e-4 * config["steps"] * config["most_width"], 5e8),
 )

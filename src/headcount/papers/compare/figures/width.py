@@ -75,12 +75,15 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     colours = {"printed": "#D55E00", "required": "#E69F00", "training": "#0072B2"}
     for ax, name in zip(axes, data["data"].values, strict=True):
         rows = np.arange(data.sizes["paper"])
+        beyond = data["open"].sel(data=name).max("seed").values > 0
         for shift, (kind, label) in zip((-0.2, 0.0, 0.2), KINDS.items(), strict=True):
             middle = data[f"{kind}_mean"].sel(data=name).values
             shown = np.minimum(middle, EDGE)
             ax.plot(shown, rows + shift, "o", color=colours[kind], label=label, ms=4)
-            for x, y, value in zip(shown, rows + shift, middle, strict=True):
+            for x, y, value, more in zip(shown, rows + shift, middle, beyond, strict=True):
                 text, x = ("not reached", -0.2) if np.isnan(value) else (label_of(value), x)
+                if more and kind != "training" and value < NEVER - 1:
+                    text = f"> {text}"
                 ax.annotate(text, (x, y), (5, -2), textcoords="offset points", fontsize=6)
         ax.set_yticks(rows, data["paper"].values)
         ax.set(title=f"data: {name}", xlabel="log10 of the width", xlim=(-1, EDGE + 9))
@@ -115,7 +118,8 @@ figure = register(
         layout=(1, 2),
         notes=(
             "Every paper trains its own model on its own loss; labels are -1 and +1. A theorem "
-            "whose hypotheses fail at every width asks for one that is never reached."
+            "whose hypotheses fail at every width asks for one that is never reached. A start is "
+            "drawn up to some width only: beyond it, a width is known to be larger (>)."
         ),
     )
 )
