@@ -45,7 +45,7 @@ def measure_widths(config: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def least(answers: Any, never: float = NEVER) -> float:
-    """log10 of the least width among the answers; of what it must exceed where only that is known."""
+    """log10 of the least width among the answers, or of what it must exceed if that is all."""
     known = [answer.value or answer.beyond for answer in answers]
     widths = [width for width in known if width is not None]
     return math.log10(min(widths)) if widths else never
