@@ -147,10 +147,15 @@ _VIOLATION = float(np.log1p(ROUNDING))
 """The score above which a candidate is a violation."""
 
 
+_DOUBTFUL, _TRIED = 1e-6, 2
+"""An excess of at most this is most likely rounding: so many candidates with it are proved."""
+
+
 def _settle(claim: Claim, name: str, candidates: list[Candidate]) -> Falsification:
     """The worst candidate that is not mere rounding; a violation is shrunk and proved."""
     own = list(claim.variants).index(name)
     result = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
+    doubtful = 0
     for candidate in sorted(candidates, key=lambda c: -c.scores[own]):
         score = float(candidate.scores[own])
         if not score > -np.inf or outside_domain(candidate.instance) is not None:
@@ -160,6 +165,9 @@ def _settle(claim: Claim, name: str, candidates: list[Candidate]) -> Falsificati
         survived = replace(result, worst_ratio=ratio, where=candidate.where, worst=worst)
         if not ratio > 1 + ROUNDING:
             return survived
+        doubtful += ratio < 1 + _DOUBTFUL
+        if ratio < 1 + _DOUBTFUL and doubtful > _TRIED:
+            continue  # an equality: one candidate after another is as little decided
         found, refuted = _violation(claim, name, survived)
         if found is not None:
             return found
