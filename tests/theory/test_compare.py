@@ -1,0 +1,59 @@
+"""All papers beside each other: own losses, shares of the start, hypotheses that fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from headcount.core import BadArgument
+from headcount.theory import _compare, compare
+from headcount.theory._count import Answer
+
+PROBLEM = {"data": "dm1", "n": 6, "width": 4, "steps": 5, "seeds": (0,)}
+INSIDE = {"data_options": {"noise": "bounded", "S": 0.9, "Z_mu": 0.05, "Z_nu": 0.05}}
+
+
+@pytest.fixture
+def no_inversion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inverting a bound walks a thousand octaves of widths, and has tests of its own."""
+    monkeypatch.setattr(_compare, "theorem_answers", lambda *problem: [])
+
+
+def test_the_target_is_a_share_of_each_papers_own_loss(no_inversion: None) -> None:
+    keys = ("arda2026", "deora2024")
+    answers = compare(PROBLEM, share=0.25, theory_only=True, keys=keys)
+    found = {answer.paper: answer for answer in answers}
+    assert tuple(found) == keys
+    # f = 0 at both starts: labels +-1 give a squared error of 1, a logistic loss of log 2.
+    assert found["arda2026"].start == pytest.approx(1.0)
+    assert found["deora2024"].start == pytest.approx(0.6931471805599453, rel=1e-6)
+    for answer in found.values():
+        assert answer.target == pytest.approx(0.25 * answer.start)
+        assert answer.training is None
+
+
+def test_tokens_beyond_the_unit_ball_promise_nothing(no_inversion: None) -> None:
+    (outside,) = compare(PROBLEM, theory_only=True, keys=("arda2026",))
+    assert all("tokens" in promised.failing[0].name for promised in outside.promised)
+    assert all(promised.to_json()["loss"] is None for promised in outside.promised)
+    (inside,) = compare({**PROBLEM, **INSIDE}, theory_only=True, keys=("arda2026",))
+    assert not any(promised.failing for promised in inside.promised)
+
+
+def test_training_answers_with_a_width_or_says_how_far_it_looked(no_inversion: None) -> None:
+    (found,) = compare({**PROBLEM, **INSIDE}, share=1e-9, most_width=4, keys=("arda2026",))
+    assert found.training is not None
+    assert found.training.value is None
+    assert "not reached up to width 4" in found.training.note
+
+
+def test_a_share_is_a_fraction() -> None:
+    with pytest.raises(BadArgument, match="share"):
+        compare(PROBLEM, share=1.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "beyond", "shown"),
+    [(128.0, None, "128"), (None, None, "never"), (None, 4096.0, "> 4096")],
+)
+def test_how_an_answer_is_shown(value: float | None, beyond: float | None, shown: str) -> None:
+    assert Answer("width", "claim", "printed", value, "", beyond).shown == shown
