@@ -32,13 +32,14 @@ STORE, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
 EQUIVALENT = ROOT / "tools" / "equivalent.json"
 GOAL = 0.85
 
+CLI = "cli/test_cli_theory"
 BALLS = ("test_balls", "test_ball_jaxpr", "test_ball_claims")
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("theory/_ball*", tuple(f"theory/{name}" for name in BALLS)),
     ("theory/slow", ("theory/test_balls", "theory/test_ball_claims", "theory/test_conformance")),
     ("theory/duals", ("theory/test_ball_claims", "theory/test_conformance")),
     ("theory/_count", ("theory/test_count",)),
-    ("theory/_audit", ("theory/test_audit",)),
+    ("theory/_audit", ("theory/test_audit", "papers/arda2026/test_arda2026_audit", CLI)),
     ("theory/_search", ("theory/test_search", "theory/test_power")),
     ("theory/_s[ht]*", ("theory/test_search", "theory/test_power", "theory/test_engine")),
     ("theory/_sizes", ("theory/test_search",)),
@@ -58,7 +59,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("training/_paths", ("training/test_paths",)),
     ("training/*", ("training/test_train", "training/test_run", "training/test_config")),
     ("kernels/_lambda_min", ("kernels/test_spectrum", "kernels/test_lambda_min")),
-    ("kernels/_margin", ("kernels/test_margin",)),
+    ("kernels/_margin", ("kernels/test_margin", "kernels/test_head_groups")),
 )
 """Which tests concern which file: the first pattern that fits, cheapest tests first."""
 

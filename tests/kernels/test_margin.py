@@ -21,6 +21,7 @@ from headcount.kernels import (
     ntk_margin,
     tangent_kernel,
 )
+from headcount.kernels._margin import _gap, _polished
 from headcount.models import LinearModel, LinearParams, MultiHeadAttention, MultiHeadParams
 
 
@@ -61,6 +62,30 @@ def test_two_points_have_a_closed_form_and_scaling_is_linear() -> None:
     np.testing.assert_allclose(kernel_margin(K, y).gamma, math.sqrt(2) * shortest, rtol=1e-12)
     np.testing.assert_allclose(kernel_margin(9 * K, y, norm=1.0).gamma, 3 * shortest)
     np.testing.assert_allclose(kernel_margin(one, y[1:]).gamma, 2 * math.sqrt(2), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [("float64", 3.0), ("float32", 0.25)])
+def test_the_bracket_is_widened_by_the_rounding_of_the_kernel(dtype: str, scale: float) -> None:
+    """Two orthogonal features: weights 1/2, shortest combination scale/2, products scale/2."""
+    margin = kernel_margin(scale * np.eye(2, dtype=dtype), np.array([1, -1]), norm=2.0)
+    rounding = 2 * float(np.finfo(dtype).eps) * (4 * scale + 0.5 * scale)
+    upper = 2.0 * math.sqrt(scale / 2 + rounding)
+    assert margin.upper == pytest.approx(upper, rel=1e-14)
+    assert margin.lower == pytest.approx(4 * (scale / 2 - rounding) / upper, rel=1e-14)
+    assert margin.primal == pytest.approx(math.sqrt(2 * scale))
+    assert margin.lower < margin.primal < margin.upper
+
+
+def test_weights_are_refined_on_their_support_only_if_that_helps() -> None:
+    signed = np.array([[2.0, 0.5, 3.0], [0.5, 1.0, 3.0], [3.0, 3.0, 20.0]])
+    best = np.array([0.25, 0.75, 0.0])  # (2 - 1/2) a = (1 - 1/2) (1 - a)
+    rough = np.array([0.2501, 0.7499, 0.0])
+    np.testing.assert_allclose(_polished(signed, rough), best, rtol=1e-14)
+    assert _gap(signed, best) < 1e-15 < 1e-6 < _gap(signed, rough)
+    # With the third sample in the support the refinement would be negative there.
+    spread = np.array([0.3, 0.6, 0.1])
+    np.testing.assert_array_equal(_polished(signed, spread), spread)
+    np.testing.assert_array_equal(_polished(signed, best), best)
 
 
 @pytest.mark.parametrize("case", ["duplicate", "surrounded", "zero"])
