@@ -147,11 +147,14 @@ class TrialContext:
         self.divergence = self.divergence or reason
 
     def close(self, *, finished: bool) -> None:
-        """Remove the progress file, and the checkpoint once the result is safe."""
-        self._progress_path.unlink(missing_ok=True)
+        """Remove the checkpoint once the result is safe, and the progress file.
+
+        In this order: as long as one of the two is there, `Store.tidy` finds what a kill left.
+        """
         if finished:
-            self._checkpoint_path.unlink(missing_ok=True)
             remove_leftovers(self._checkpoint_path)
+            self._checkpoint_path.unlink(missing_ok=True)
+        self._progress_path.unlink(missing_ok=True)
 
     def _stop_requested(self) -> bool:
         return self._stop_path is not None and self._stop_path.exists()
