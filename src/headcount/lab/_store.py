@@ -143,6 +143,13 @@ class Store:
                     checkpoint.unlink(missing_ok=True)
                     progress.unlink(missing_ok=True)
 
+    def forget_progress(self, address: str) -> None:
+        """Remove what a trial that nobody computes any more told about itself."""
+        with self.claim(address) as mine:
+            if mine:
+                remove_leftovers(self.progress_path(address))
+                self.progress_path(address).unlink(missing_ok=True)
+
     def running(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Address and progress of the trials that some process computes now."""
         for path in sorted((self.folder / "running").glob("*.json")):

@@ -163,6 +163,8 @@ class _Loop:
             self.reporter.message("stopped at once; saved states are kept")
         finally:
             self.sweep.seconds = time.monotonic() - started
+            if self.sweep.interrupted:
+                self._sweep_up()
             self.reporter.end(self.sweep)
             self.stop_path.unlink(missing_ok=True)
         return self.sweep
@@ -265,6 +267,14 @@ class _Loop:
     def _note_problem(self, trial: Trial, outcome: str, reason: str) -> None:
         if outcome != "ok":
             self.sweep.problems.append(Problem(trial.label, outcome, reason))
+
+    def _sweep_up(self) -> None:
+        """Remove the notes of trials that a signal cut off in this very process.
+
+        Ctrl-C may fall on any line of such a trial, also on one that tidies up.
+        """
+        for trial in self.sweep.in_flight:
+            self.store.forget_progress(trial.address)
 
     def _stop(self) -> None:
         """Ask the trials under way to save their state, and give them a moment."""
