@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from ._flags import Whole
 from ._output import consoles, print_json
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def reproduce_command(
     out: Path = OUT,
     option: Options = None,
     data_dir: Path | None = None,
-    workers: int | None = None,
+    workers: Whole | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     strict: Annotated[bool, Parameter(negative=())] = False,
