@@ -106,6 +106,8 @@ figure = lab.register(
         verdicts=verdicts,
         plot=plot,
         options={"rule": ("plain", "other")},
+        judged=lab.SCALES,
+        least_seeds=2,
     )
 )
 

@@ -130,7 +130,7 @@ def finish(
     json: bool,
 ) -> None:
     """Tell verdicts and files, as JSON or for people."""
-    from ..report import verdicts_table
+    from ..report import verdicts_summary, verdicts_table
 
     if json:
         print_json(_summary(plan, counts, seconds, collection, files))
@@ -139,6 +139,7 @@ def finish(
     console.print(f"{plan.figure.id}: {plan.figure.title} ({plan.figure.reference})", markup=False)
     if plan.figure.notes:
         console.print(plan.figure.notes, markup=False, highlight=False)
+    console.print(verdicts_summary(collection.verdicts), highlight=False)
     console.print(verdicts_table(collection.verdicts))
     for file in files:
         console.print(str(file), markup=False, highlight=False, soft_wrap=True)

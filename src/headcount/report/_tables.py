@@ -14,6 +14,8 @@ from rich.text import Text
 from ..lab import (
     CONFIRMED,
     INCONCLUSIVE,
+    NOT_JUDGED,
+    OUTCOMES,
     Cost,
     Figure,
     Finding,
@@ -67,9 +69,17 @@ def cost_sentence(estimate: Cost, count: int) -> str:
     )
 
 
+def verdicts_summary(verdicts: Sequence[Finding]) -> str:
+    """The outcomes counted: "3 confirmed, 1 not confirmed, 2 inconclusive"."""
+    outcomes = [verdict.outcome for verdict in verdicts]
+    counts = {outcome: outcomes.count(outcome) for outcome in OUTCOMES}
+    counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    return f"{len(outcomes)} claims: {counted}" if counted else "no claims"
+
+
 def verdicts_table(verdicts: Sequence[Finding]) -> Table:
     """Claim, outcome, and the sentence with the numbers that decided."""
-    colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow"}
+    colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow", NOT_JUDGED: "dim"}
     table = Table("claim", "outcome", "numbers", box=None, pad_edge=False)
     for verdict in verdicts:
         colour = colours.get(verdict.outcome, "red")

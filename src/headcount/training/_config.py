@@ -176,9 +176,6 @@ def check_settings(config: ProblemConfig) -> None:
     for name in ("record_every", "chunk"):
         if getattr(config, name) is not None:
             check_count(name, getattr(config, name))
-    if config.record_every is not None and not config.record:
-        problem = "has no meaning where nothing is recorded"
-        raise BadArgument("record_every", config.record_every, problem, fix="add record=loss")
     check_choice("dtype", config.dtype, DTYPES)
     for kept in config.keep:
         check_choice("keep", kept, KEEP)
