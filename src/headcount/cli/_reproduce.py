@@ -37,6 +37,7 @@ def reproduce_command(
     option: Options = None,
     data_dir: Path | None = None,
     workers: int | None = None,
+    executor: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     strict: Annotated[bool, Parameter(negative=())] = False,
@@ -66,6 +67,9 @@ def reproduce_command(
         Folder of local data files such as MNIST; like the environment variable HEADCOUNT_DATA.
     workers
         Worker processes, one thread each; default: one per core; 0: run in this process.
+    executor
+        Where trials run: processes, inline, dask://HOST:PORT, or slurm with options such as
+        slurm:partition=short,time=60 (see docs/cluster.md).
     json
         Print one JSON object on standard output, progress on standard error.
     dry_run
@@ -96,7 +100,7 @@ def reproduce_command(
         parse_options(option or []),
     )
     if not dry_run:
-        return _run(plan, out, workers, retry_failed, json=json, strict=strict)
+        return _run(plan, out, workers, executor, retry_failed, json=json, strict=strict)
     state = survey(plan, Store(out, notes.print))
     count = _worker_count(workers)
     if json:
@@ -144,7 +148,14 @@ def finish(
 
 
 def _run(
-    plan: Plan, out: Path, workers: int | None, retry_failed: bool, *, json: bool, strict: bool
+    plan: Plan,
+    out: Path,
+    workers: int | None,
+    executor: str | None,
+    retry_failed: bool,
+    *,
+    json: bool,
+    strict: bool,
 ) -> int:
     from ..lab import CONFIRMED, StorageError, Store, collect, run_plan
     from ..report import make_reporter, problems_text, write_files
@@ -153,7 +164,12 @@ def _run(
     started = time.monotonic()
     try:
         sweep = run_plan(
-            plan, out, workers=workers, retry_failed=retry_failed, reporter=make_reporter(notes)
+            plan,
+            out,
+            workers=workers,
+            executor=executor,
+            retry_failed=retry_failed,
+            reporter=make_reporter(notes),
         )
         if sweep.interrupted:
             return _interrupted(notes, plan, sweep, out)
