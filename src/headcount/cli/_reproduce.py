@@ -80,7 +80,16 @@ def reproduce_command(
         Run failed and diverged trials again.
     """
     from ..core import BadArgument, check_count
-    from ..lab import Store, cost, figures, make_plan, parse_options, parse_seeds, survey
+    from ..lab import (
+        Store,
+        cost,
+        figures,
+        make_plan,
+        parse_options,
+        parse_seeds,
+        slurm_submission,
+        survey,
+    )
     from ..report import figures_table, plan_table
 
     console, notes = consoles(json)
@@ -120,6 +129,9 @@ def reproduce_command(
         )
     else:
         console.print(plan_table(plan, state, count))
+    if executor is not None and executor.startswith("slurm") and not json:
+        lacking = [plan.unique[address] for address in state.of("missing")]
+        console.print(slurm_submission(executor, out, lacking), markup=False, highlight=False)
     return 0
 
 
@@ -172,7 +184,7 @@ def _run(
             reporter=make_reporter(notes),
         )
         if sweep.interrupted:
-            return _interrupted(notes, plan, sweep, out)
+            return _interrupted(notes, plan, sweep, out, executor)
         if sweep.problems:
             notes.print(problems_text(sweep.problems))
         counts = _sweep_counts(sweep)
@@ -192,7 +204,7 @@ def _run(
     return NOT_CONFIRMED_CODE if strict and not confirmed else 0
 
 
-def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
+def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path, executor: str | None) -> int:
     from ..lab import Store, survey
     from ..report import seeds_text
 
@@ -206,6 +218,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
             command += ["--option", f"{name}={value}"]
     if out != OUT:
         command += ["--out", str(out)]
+    if executor is not None:
+        command += ["--executor", executor]
     if "HEADCOUNT_DATA" in os.environ:
         command += ["--data-dir", os.environ["HEADCOUNT_DATA"]]
     notes.print(

@@ -22,6 +22,7 @@ from ._executors import InlineExecutor as InlineExecutor
 from ._executors import TrialExecutor as TrialExecutor
 from ._executors import WorkerDied as WorkerDied
 from ._executors import open_executor as open_executor
+from ._executors import slurm_submission as slurm_submission
 from ._figure import SCALES as SCALES
 from ._figure import Figure as Figure
 from ._figure import Measurement as Measurement
