@@ -2,78 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import toy_figure
+from dask_cluster import Cluster
 from lab_checks import Messages, assert_same
 
 from headcount import core, lab
 from headcount.lab import _dask, _remote
 
 pytest.importorskip("distributed", reason="the extra headcount[dask] is not installed")
-HERE = Path(__file__).parent
-
-
-class Cluster:
-    """A scheduler and its workers, each a process of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.processes: list[subprocess.Popen[bytes]] = []
-        file = folder / "scheduler.json"
-        options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-        self.start("scheduler", *options, "--scheduler-file", str(file))
-        wait_until(file.exists)
-        self.address = json.loads(file.read_text())["address"].removeprefix("tcp://")
-
-    def start(self, *command: str, **settings: str) -> subprocess.Popen[bytes]:
-        """A `dask` process whose workers can import the toy figure."""
-        path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dask", *command],
-            env={
-                **os.environ,
-                "PYTHONPATH": path,
-                "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",  # tell us every death
-                **settings,
-            },
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        self.processes.append(process)
-        return process
-
-    def start_worker(self, **settings: str) -> subprocess.Popen[bytes]:
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
-        options += ["--local-directory", str(self.folder)]
-        return self.start("worker", *options, self.address, **settings)
-
-    def wait_for_workers(self, count: int) -> None:
-        from distributed import Client
-
-        with Client(f"tcp://{self.address}", set_as_default=False) as client:
-            client.wait_for_workers(count, timeout=60)
-
-    def end(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
