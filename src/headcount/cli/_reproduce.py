@@ -37,6 +37,7 @@ def reproduce_command(
     option: Options = None,
     data_dir: Path | None = None,
     workers: int | None = None,
+    executor: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     strict: Annotated[bool, Parameter(negative=())] = False,
@@ -66,6 +67,9 @@ def reproduce_command(
         Folder of local data files such as MNIST; like the environment variable HEADCOUNT_DATA.
     workers
         Worker processes, one thread each; default: one per core; 0: run in this process.
+    executor
+        Where trials run: processes, inline, dask://HOST:PORT, or slurm with options such as
+        slurm:partition=short,time=60 (see docs/cluster.md).
     json
         Print one JSON object on standard output, progress on standard error.
     dry_run
@@ -76,7 +80,16 @@ def reproduce_command(
         Run failed and diverged trials again.
     """
     from ..core import BadArgument, check_count
-    from ..lab import Store, cost, figures, make_plan, parse_options, parse_seeds, survey
+    from ..lab import (
+        Store,
+        cost,
+        figures,
+        make_plan,
+        parse_options,
+        parse_seeds,
+        slurm_submission,
+        survey,
+    )
     from ..report import figures_table, plan_table
 
     console, notes = consoles(json)
@@ -96,7 +109,7 @@ def reproduce_command(
         parse_options(option or []),
     )
     if not dry_run:
-        return _run(plan, out, workers, retry_failed, json=json, strict=strict)
+        return _run(plan, out, workers, executor, retry_failed, json=json, strict=strict)
     state = survey(plan, Store(out, notes.print))
     count = _worker_count(workers)
     if json:
@@ -116,6 +129,9 @@ def reproduce_command(
         )
     else:
         console.print(plan_table(plan, state, count))
+    if executor is not None and executor.startswith("slurm") and not json:
+        lacking = [plan.unique[address] for address in state.of("missing")]
+        console.print(slurm_submission(executor, out, lacking), markup=False, highlight=False)
     return 0
 
 
@@ -144,7 +160,14 @@ def finish(
 
 
 def _run(
-    plan: Plan, out: Path, workers: int | None, retry_failed: bool, *, json: bool, strict: bool
+    plan: Plan,
+    out: Path,
+    workers: int | None,
+    executor: str | None,
+    retry_failed: bool,
+    *,
+    json: bool,
+    strict: bool,
 ) -> int:
     from ..lab import CONFIRMED, StorageError, Store, collect, run_plan
     from ..report import make_reporter, problems_text, write_files
@@ -153,10 +176,15 @@ def _run(
     started = time.monotonic()
     try:
         sweep = run_plan(
-            plan, out, workers=workers, retry_failed=retry_failed, reporter=make_reporter(notes)
+            plan,
+            out,
+            workers=workers,
+            executor=executor,
+            retry_failed=retry_failed,
+            reporter=make_reporter(notes),
         )
         if sweep.interrupted:
-            return _interrupted(notes, plan, sweep, out)
+            return _interrupted(notes, plan, sweep, out, executor)
         if sweep.problems:
             notes.print(problems_text(sweep.problems))
         counts = _sweep_counts(sweep)
@@ -176,7 +204,7 @@ def _run(
     return NOT_CONFIRMED_CODE if strict and not confirmed else 0
 
 
-def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
+def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path, executor: str | None) -> int:
     from ..lab import Store, survey
     from ..report import seeds_text
 
@@ -190,6 +218,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
             command += ["--option", f"{name}={value}"]
     if out != OUT:
         command += ["--out", str(out)]
+    if executor is not None:
+        command += ["--executor", executor]
     if "HEADCOUNT_DATA" in os.environ:
         command += ["--data-dir", os.environ["HEADCOUNT_DATA"]]
     notes.print(

@@ -17,10 +17,12 @@ from ._errors import CorruptFile as CorruptFile
 from ._errors import ExecutionError as ExecutionError
 from ._errors import NewerFormat as NewerFormat
 from ._errors import StorageError as StorageError
+from ._executors import Hint as Hint
 from ._executors import InlineExecutor as InlineExecutor
-from ._executors import ProcessExecutor as ProcessExecutor
+from ._executors import TrialExecutor as TrialExecutor
 from ._executors import WorkerDied as WorkerDied
-from ._executors import default_workers as default_workers
+from ._executors import open_executor as open_executor
+from ._executors import slurm_submission as slurm_submission
 from ._figure import SCALES as SCALES
 from ._figure import Figure as Figure
 from ._figure import Measurement as Measurement
@@ -35,6 +37,8 @@ from ._plan import cost as cost
 from ._plan import make_plan as make_plan
 from ._plan import remembered as remembered
 from ._plan import survey as survey
+from ._processes import ProcessExecutor as ProcessExecutor
+from ._processes import default_workers as default_workers
 from ._seeds import parse_options as parse_options
 from ._seeds import parse_seeds as parse_seeds
 from ._statistics import Estimate as Estimate

@@ -13,11 +13,11 @@ from typing import Any
 
 from ._context import CHECKPOINT_SECONDS
 from ._errors import ExecutionError, StorageError
-from ._executors import InlineExecutor, ProcessExecutor, WorkerDied, default_workers
+from ._executors import Hint, TrialExecutor, WorkerDied, open_executor
 from ._figure import Trial
 from ._plan import Plan, remember
 from ._store import DEFAULT_FOLDER, Store
-from ._trial import DONE, failure_record, make_task, run_trial
+from ._trial import DONE, failure_record, make_task
 
 _DEATHS_ALLOWED = 1
 _TICK_SECONDS = 0.2
@@ -96,7 +96,7 @@ def run_plan(
     plan: Plan,
     out: Path = DEFAULT_FOLDER,
     *,
-    executor: Executor | None = None,
+    executor: str | Executor | TrialExecutor | None = None,
     workers: int | None = None,
     retry_failed: bool = False,
     reporter: Reporter | None = None,
@@ -104,26 +104,28 @@ def run_plan(
 ) -> Sweep:
     """Compute the trials of `plan` that the folder `out` lacks.
 
-    `workers` processes (default: one per core; 0: this process), or any `executor` whose workers
-    see the folder and can import the figure's module. Ctrl-C ends the sweep cleanly: the answer
-    then has `interrupted` set.
+    `workers` processes (default: one per core; 0: this process), or an `executor`: a name as on
+    the command line ("inline", "dask://HOST:PORT", "slurm"), a `TrialExecutor`, or any standard
+    one whose workers see the folder and can import the figure's module. Ctrl-C ends the sweep
+    cleanly: the answer then has `interrupted` set.
     """
     reporter = Reporter() if reporter is None else reporter
     store = Store(out, reporter.message)
     store.prepare()
     remember(plan, store)
-    count = default_workers() if workers is None else workers
-    own = executor is None
+    own = executor is None or isinstance(executor, str)
     if executor is None:
-        executor = InlineExecutor() if count == 0 else ProcessExecutor(count)
-    loop = _Loop(plan, store, executor, reporter, retry_failed, checkpoint_seconds)
-    # All at once, so that workers can choose among groups; inline one by one, as they run.
-    loop.window = 1 if isinstance(executor, InlineExecutor) else loop.sweep.planned
+        executor = "inline" if workers == 0 else "processes"
+    place = open_executor(executor, workers or None)
+    loop: _Loop | None = None
     try:
+        place.begin(store.folder, plan.trials)
+        loop = _Loop(plan, store, place, reporter, retry_failed, checkpoint_seconds)
+        loop.window = place.window or loop.sweep.planned
         return loop.run()
     finally:
         if own:
-            _close(executor, gently=not loop.futures)
+            place.close(gently=loop is None or not loop.futures)
 
 
 class _Loop:
@@ -133,7 +135,7 @@ class _Loop:
         self,
         plan: Plan,
         store: Store,
-        executor: Executor,
+        executor: TrialExecutor,
         reporter: Reporter,
         retry_failed: bool,
         checkpoint_seconds: float,
@@ -189,6 +191,7 @@ class _Loop:
                 self.queue.append(self.busy.popleft()[1])
             while self.queue and len(self.futures) < self.window:
                 self._submit(self.queue.popleft())
+            self.executor.flush()
             self._take_answers(_TICK_SECONDS)
             self.reporter.tick(self.sweep)
 
@@ -202,11 +205,8 @@ class _Loop:
         )
         self.sweep.in_flight.append(trial)
         try:
-            if isinstance(self.executor, ProcessExecutor):
-                future = self.executor.submit_in_group(trial.group, run_trial, task)
-            else:
-                future = self.executor.submit(run_trial, task)
-            self.futures[future] = trial
+            hint = Hint(trial.group, *trial.measurement.estimate(trial.config))
+            self.futures[self.executor.submit_trial(task, hint)] = trial
         except BrokenExecutor as error:
             raise _broken(error) from error
 
@@ -302,10 +302,3 @@ def _broken(error: BaseException) -> ExecutionError:
         f"the executor gave up ({type(error).__name__}: {error}); finished trials are saved, "
         "run the same command again"
     )
-
-
-def _close(executor: Executor, *, gently: bool) -> None:
-    if isinstance(executor, ProcessExecutor) and not gently:
-        executor.kill()
-    else:
-        executor.shutdown(cancel_futures=True)
