@@ -186,8 +186,9 @@ def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsifica
         proof = prove(claim, name, worst)
     if not proof.proved:
         return None, proof.refuted  # float64 said more than can be proved
-    if claim.kind is not Kind.IDENTITY and proof.twin.rhs > 0:
-        ratio = min(found.worst_ratio, proof.twin.lhs / proof.twin.rhs)  # without its rounding
+    seen = proof.decisive
+    if claim.kind is not Kind.IDENTITY and seen.rhs > 0:
+        ratio = min(found.worst_ratio, seen.lhs / seen.rhs)  # without its rounding
         found = replace(found, worst_ratio=ratio)
     small = shrink(claim, name, worst)
     again = prove(claim, name, small)

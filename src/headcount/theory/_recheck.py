@@ -84,7 +84,7 @@ def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> R
     _check_work(claim, certificate)
     instance = instance_from(kind, certificate.instance)
     proof = prove(claim, variant, instance)
-    twin = proof.twin
+    twin = proof.decisive
     checks = tuple(Check(*values) for values in twin.hypotheses)
     ratio = _ratio(claim, twin.lhs, twin.rhs)
     arithmetic = f"balls: {twin.name} at {twin.bits} bits, {proof.traced.name} "
