@@ -168,7 +168,8 @@ def _declared(
     _check_declaration(name, function, hypotheses, spaces, constants)
     sizes = _named_sizes(name, spaces)
     shape = _instance_class(name, spaces, sizes)
-    (label, forms) = next(iter(constants.items()), ("", {}))
+    label = next(iter(constants), "")
+    forms: dict[str, float] = constants.get(label, {})
     variants = {key: Variant(f"{label} = {value!r}") for key, value in forms.items()}
     text = inspect.cleandoc(function.__doc__ or name.replace("_", " "))
 

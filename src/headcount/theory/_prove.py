@@ -28,7 +28,7 @@ PRECISIONS = (96, 192, 384, 768)
 """Bits, tried in turn: twice as many where enclosures still overlap."""
 
 
-_CONSTANT_ULPS = 8
+CONSTANT_ULPS = 8
 """Python computes constants such as 4/(3 sqrt 3) in a few roundings: each is widened by this."""
 
 
@@ -112,7 +112,7 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
             return _decide(claim, checks, lambda: slow_sides(claim, num, fields, variant))
 
     program = functools.cache(
-        lambda: BallProgram(_traced(claim, variant), instance, ulps=_CONSTANT_ULPS)
+        lambda: BallProgram(traced(claim, variant), instance, ulps=CONSTANT_ULPS)
     )
 
     def by_jaxpr(bits: int) -> Evaluation:
@@ -126,7 +126,7 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
     return Proof(twin, _raise("jaxpr", by_jaxpr, alone=claim.naive is None))
 
 
-def _traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
+def traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
     """Hypotheses and both sides as one function of the instance, for the interpreter."""
 
     def function(instance: Instance) -> Any:
@@ -140,9 +140,7 @@ def _traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
     return function
 
 
-def _raise(
-    name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = False
-) -> Evaluation:
+def _raise(name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = False) -> Evaluation:
     """Evaluate at rising precision until decided.
 
     Where it is the only evaluation, one that fails says nothing about the instance.

@@ -156,7 +156,23 @@ _SHORTER = (
     *(fewer_bits(bits) for bits in (1, 2, 3, 5, 8, 12, 20, 40)),
 )
 """Fewer and fewer digits, cut towards zero so that unit balls are not left."""
-_CHANGES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, np.sign, np.round, *_SHORTER)
+
+
+def _of_size(size: float) -> Callable[[Array], Array]:
+    """The same direction with the largest entry at `size`, in two digits."""
+
+    def rescaled(values: Array) -> Array:
+        largest = np.max(np.abs(values), initial=0.0)
+        return fewer_digits(2)(values * (size / largest)) if largest > 0 else values
+
+    return rescaled
+
+
+_CHANGES: tuple[Callable[[Array], Array], ...] = (
+    *(np.zeros_like, np.sign, np.round),
+    *(_of_size(size) for size in (1.0, 10.0, 0.1)),
+    *_SHORTER,
+)
 
 
 def _rounder(value: float) -> Iterator[float]:
@@ -174,16 +190,18 @@ def _digits(value: float) -> int:
     if value == 0 or abs(value) == 1:
         return int(value != 0)
     mantissa = repr(abs(value)).split("e")[0].replace(".", "")
-    return 1 + len(mantissa.strip("0"))
+    far = not 1e-2 <= abs(value) < 1e4  # zeros are counted one by one
+    return 1 + 2 * far + len(mantissa.strip("0"))
 
 
-def _to_read(values: Array) -> int:
+def to_read(values: Array) -> int:
+    """How many digits there are to read in an array."""
     return sum(_digits(float(value)) for value in np.ravel(values))
 
 
 def _replaced(name: str, change: Callable[[Array], Array], fields: Fields) -> Fields | None:
     values = change(fields[name]) + 0.0  # no negative zeros
-    if _to_read(values) >= _to_read(fields[name]):
+    if to_read(values) >= to_read(fields[name]):
         return None
     return {**fields, name: values}
 

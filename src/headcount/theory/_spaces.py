@@ -85,9 +85,13 @@ class Space:
         """The point: in the space for all raw arrays."""
         raise NotImplementedError
 
-    def formula(self, raw: Mapping[str, Any]) -> tuple[str, str]:
-        """How the point comes from the raw array `{x}`, in Python and in LaTeX; "{x}" if as is."""
-        return "{x}", "{x}"
+    def python(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        """Lines of Python that define the point under a name, with NumPy as np."""
+        raise NotImplementedError
+
+    def latex(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        """The point in LaTeX, one formula for each array."""
+        raise NotImplementedError
 
 
 class _ArraySpace(Space):
@@ -119,6 +123,56 @@ class _ArraySpace(Space):
     def value(self, x: Any) -> Any:
         """The point of a raw array."""
         raise NotImplementedError
+
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        """How the point comes from the raw array {x}, in Python and LaTeX; None: it is the array"""
+        return None
+
+    def _shown(self, x: Array) -> Array:
+        return np.asarray(self.value(jnp.asarray(x))) if self.formula(x) is None else np.asarray(x)
+
+    def python(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        formula = self.formula(raw[""])
+        lines = [f"{name} = np.array({self._shown(raw['']).tolist()})"]
+        return lines if formula is None else [*lines, f"{name} = {put(formula[0], name)}"]
+
+    def latex(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        formula = self.formula(raw[""])
+        shown = latex_array(self._shown(raw[""]))
+        if formula is None:
+            return [f"{latex_name(name)}={shown}"]
+        return [f"{latex_name(name)}={put(formula[1], 'A')},\\ A={shown}"]
+
+
+def put(formula: str, name: str) -> str:
+    """The formula with a name in it."""
+    return formula.replace("{x}", name)
+
+
+def latex_name(name: str) -> str:
+    """z, or \\mathrm{long}_{0}."""
+    head, _, rest = name.partition("_")
+    head = head if len(head) == 1 else rf"\mathrm{{{head}}}"
+    below = rest.replace("_", r"\_")
+    return rf"{head}_{{{below}}}" if rest else head
+
+
+def _digits(value: Any) -> str:
+    """The shortest decimal that reads back to the same float64."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def latex_array(x: Array) -> str:
+    """A number, a column in a line, or a matrix; of more axes, one matrix after another."""
+    if x.ndim == 0:
+        return _digits(x)
+    if x.ndim == 1:
+        entries = ",".join(_digits(v) for v in x)
+        return rf"({entries})^\top"
+    if x.ndim > 2:
+        return rf"\left({','.join(latex_array(part) for part in x)}\right)"
+    rows = r"\\".join("&".join(_digits(v) for v in row) for row in x)
+    return rf"\begin{{pmatrix}}{rows}\end{{pmatrix}}"
 
 
 def _normal(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
@@ -176,11 +230,11 @@ class Ball(_ArraySpace):
     def value(self, x: Any) -> Any:
         return into_ball(x, self.radius, axes=x.ndim) if x.ndim else _clipped(x, self.radius)
 
-    def formula(self, raw: Mapping[str, Any]) -> tuple[str, str]:
-        if np.linalg.norm(raw[""]) <= self.radius * (1 - 1e-15):
-            return "{x}", "{x}"
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        if np.linalg.norm(x) <= self.radius * (1 - 1e-15):
+            return None
         r = f"{self.radius:g}"
-        return f"{r} * {{x}} / norm({{x}})", rf"{r}\,{{x}}/\|{{x}}\|"
+        return f"{r} * {{x}} / np.linalg.norm({{x}})", rf"{r}\,{{x}}/\|{{x}}\|"
 
 
 def _clipped(x: Any, radius: float) -> Any:
@@ -206,9 +260,9 @@ class Sphere(Ball):
         direction = x / jnp.sqrt(jnp.where(square > 0, square, 1.0))
         return self.radius * jnp.where(square > 0, direction, first)
 
-    def formula(self, raw: Mapping[str, Any]) -> tuple[str, str]:
+    def formula(self, x: Array) -> tuple[str, str] | None:
         r = f"{self.radius:g}"
-        return f"{r} * {{x}} / norm({{x}})", rf"{r}\,{{x}}/\|{{x}}\|"
+        return f"{r} * {{x}} / np.linalg.norm({{x}})", rf"{r}\,{{x}}/\|{{x}}\|"
 
 
 class Tokens(Ball):
@@ -223,11 +277,11 @@ class Tokens(Ball):
     def value(self, x: Any) -> Any:
         return into_ball(x, self.radius, axes=1)
 
-    def formula(self, raw: Mapping[str, Any]) -> tuple[str, str]:
-        if np.all(np.linalg.norm(raw[""], axis=-1) <= self.radius * (1 - 1e-15)):
-            return "{x}", "{x}"
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        if np.all(np.linalg.norm(x, axis=-1) <= self.radius * (1 - 1e-15)):
+            return None
         r = f"{self.radius:g}"
-        python = f"{{x}} / maximum(norm({{x}}, axis=-1, keepdims=True) / {r}, 1)"
+        python = f"{{x}} / np.maximum(np.linalg.norm({{x}}, axis=-1, keepdims=True) / {r}, 1)"
         return python, rf"{{x}}\text{{ with rows longer than {r} cut to {r}}}"
 
 
@@ -244,8 +298,8 @@ class Simplex(_ArraySpace):
         shares = sizes / jnp.where(total > 0, total, 1.0)
         return jnp.where(total > 0, shares, 1.0 / x.shape[-1])
 
-    def formula(self, raw: Mapping[str, Any]) -> tuple[str, str]:
-        python = "abs({x}) / abs({x}).sum(axis=-1, keepdims=True)"
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        python = "np.abs({x}) / np.abs({x}).sum(axis=-1, keepdims=True)"
         return python, r"|{x}|/\textstyle\sum|{x}|"
 
 
@@ -292,8 +346,9 @@ class Orthogonal(_ArraySpace):
             product = product - factor * jnp.outer(product @ row, row)
         return product
 
-    def formula(self, raw: Mapping[str, Any]) -> tuple[str, str]:
-        python = "reduce(matmul, [eye(len(v)) - 2 * outer(v, v) / (v @ v) for v in {x} if v.any()])"
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        mirrors = "[np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v) for v in {x} if v.any()]"
+        python = f"functools.reduce(np.matmul, {mirrors}, np.eye(len({{x}})))"
         return python, r"\textstyle\prod_v(I-2vv^\top/|v|^2),\ v\text{ the rows of }{x}"
 
 
@@ -313,7 +368,7 @@ class PositiveSemidefinite(_ArraySpace):
     def value(self, x: Any) -> Any:
         return x @ x.T
 
-    def formula(self, raw: Mapping[str, Any]) -> tuple[str, str]:
+    def formula(self, x: Array) -> tuple[str, str] | None:
         return "{x} @ {x}.T", r"{x}{x}^\top"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import Array, BadArgument, check_positive
 from ..training import recipe_of
-from ._spaces import Axis, Size, Sizes, Space, check_axes, length
+from ._spaces import Axis, Size, Sizes, Space, check_axes, latex_array, latex_name, length
 from .families import into_ball
 
 
@@ -48,6 +48,15 @@ class Product(Space):
 
     def point(self, raw: Mapping[str, Any], sizes: Sizes) -> Any:
         return tuple(space.point(self._of(k, raw), sizes) for k, space in self.spaces.items())
+
+    def python(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        parts = [s.python(f"{name}_{k}", self._of(k, raw)) for k, s in self.spaces.items()]
+        names = "".join(f"{name}_{k}, " for k in self.spaces)
+        return [*(line for part in parts for line in part), f"{name} = ({names.strip()})"]
+
+    def latex(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        parts = [s.latex(f"{name}_{k}", self._of(k, raw)) for k, s in self.spaces.items()]
+        return [line for part in parts for line in part]
 
     def _of(self, k: str, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {name: raw[below(k, name)] for name in self.spaces[k].blocks}
@@ -127,8 +136,15 @@ class Parameters(Space):
         params = {name: jnp.asarray(leaf) + moved[name] for name, leaf in initial._asdict().items()}
         return NearStart(model, type(initial)(**params), initial)
 
-    def formula(self, raw: Mapping[str, Any]) -> tuple[str, str]:
-        return "start + {x}", r"\text{start}+{x}"
+    def python(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        moves = ", ".join(f'"{k}": np.array({np.asarray(x).tolist()})' for k, x in raw.items())
+        return [f'{name} = lemma.variables["{name}"].point({{{moves}}}, sizes)']
+
+    def latex(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        return [
+            rf"\Delta {latex_name(k)}={latex_array(np.asarray(x))}\text{{ from the start}}"
+            for k, x in raw.items()
+        ]
 
 
 @functools.lru_cache(maxsize=64)
