@@ -11,7 +11,9 @@ SIZES: Mapping[str, dict[str, Any]] = {
     "quick": {"width": 64, "n": 50, "steps": 200, "seeds": [0, 1, 2]},
     "paper": {"width": 256, "n": 200, "steps": 1000, "seeds": [0, 1, 2]},
 }
-"""Of the audit of each paper and of the comparison."""
+"""Of the audit of each paper and of its head count."""
+COUNTED = {"smoke": 4, "quick": 10, "paper": 50}
+"""Samples of a head count: theorems of wu2023 are asked at hundreds of widths, n^2 work each."""
 COMPARED_DATA = "dm1"
 SHARE = 0.1
 """The target of head counts: this share of the loss at the start."""
@@ -61,7 +63,7 @@ def store_tables(scale: str, out: Path, tell: Tell) -> None:
     """Head counts on each paper's own data, and on one data set for all."""
     from ..theory import compare
 
-    size = SIZES[scale]
+    size = SIZES[scale] | {"n": COUNTED[scale]}
     given: dict[str, Any] = {"share": SHARE, "theory_only": scale == "smoke", "progress": tell}
     shared = _command("compare", "", {"data": COMPARED_DATA, **size})
     if not _is_stored(out / "comparison.json", shared):

@@ -15,7 +15,7 @@ from ... import __version__
 from ...core import BadArgument, json_text, papers
 from ...lab import Store, figures, write_atomically
 from ...theory import Claim, errata
-from ._claims import LogAxis, claim_rows, proof, shown
+from ._claims import LogAxis, claim_rows, proof, prose, shown
 from ._results import FILES, FigureResult, figure_results, stored_json
 
 MARKER = "headcount-report.json"
@@ -156,7 +156,13 @@ def _templates(found: list[FigureResult]) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        shown=shown, proof=proof, slug=_slug, outcomes=_ordered, zip=zip, dictvalues=_values
+        shown=shown,
+        prose=prose,
+        proof=proof,
+        slug=_slug,
+        outcomes=_ordered,
+        zip=zip,
+        dictvalues=_values,
     )
     environment.tests["concerns"] = _is_about
     environment.globals.update(version=__version__, results=found)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from ...theory import Certificate, Claim, claims, read_certificate, round_down, shipped_certificates
 
@@ -73,12 +76,13 @@ class LogAxis:
     def over(cls, values: list[float]) -> LogAxis:
         """The decades that hold all values."""
         logs = [math.log10(value) for value in values] or [0.0]
-        low = math.floor(min(logs))
+        low = math.floor(min(logs) + 1e-6)  # a bound that is attained up to rounding is at 0
         return cls(low, max(math.ceil(max(logs)), low + 1))
 
     def at(self, value: float) -> float:
         """Where a value lies, in percent."""
-        return round(100 * (math.log10(value) - self.low) / (self.high - self.low), 2)
+        share = (math.log10(value) - self.low) / (self.high - self.low)
+        return round(100 * max(share, 0.0), 2)
 
     @property
     def ticks(self) -> list[tuple[float, int]]:
@@ -96,6 +100,11 @@ def shown(value: Any) -> str:
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
         return str(int(value)) if abs(value) < 1e15 else f"{float(value):.4g}"
     return f"{value:.4g}"
+
+
+def prose(text: Any) -> Markup:
+    """Plain text with `names` in backticks; everything is escaped."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def proof(certificate: Certificate) -> str:

@@ -104,6 +104,11 @@ class FigureResult:
         ]
 
     @property
+    def drawn(self) -> bool:
+        """Whether there is a plot."""
+        return (self.folder / "figure.svg").exists()
+
+    @property
     def made_with(self) -> dict[str, str]:
         """Versions, device and dtype of the trials, from the data set."""
         import h5py
