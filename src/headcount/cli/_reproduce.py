@@ -31,6 +31,7 @@ def reproduce_command(
     /,
     *,
     list_figures: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    everything: Annotated[bool, Parameter(name="--all", negative=())] = False,
     scale: Scale = "quick",
     seeds: str | None = None,
     out: Path = OUT,
@@ -57,6 +58,9 @@ def reproduce_command(
         Name such as arda2026/fig1.
     list_figures
         List all figures and stop.
+    everything
+        Every figure, then an audit and a head count for each paper: what `headcount report` shows.
+        With --json one object on a line for each figure.
     scale
         smoke: seconds; quick: minutes on a laptop; paper: the paper's own sizes.
     seeds
@@ -87,38 +91,49 @@ def reproduce_command(
         How often a trial is run again whose worker died, ran out of memory or out of time.
     """
     from ..core import BadArgument, check_count
-    from ..lab import (
-        Policy,
-        Store,
-        cost,
-        figures,
-        make_plan,
-        parse_options,
-        parse_seeds,
-        slurm_submission,
-        survey,
-    )
-    from ..report import figures_table, plan_table
+    from ..lab import Policy, figures, make_plan, parse_options, parse_seeds
+    from ..report import figures_table
 
     console, notes = consoles(json)
     if list_figures:
         return _list(console, json, figures_table([f for _, f in figures.items()]))
-    if figure is None:
-        raise BadArgument("figure", None, "is missing", fix="see headcount reproduce --list")
+    if figure is None and not everything:
+        fix = "see headcount reproduce --list, or reproduce all with --all"
+        raise BadArgument("figure", None, "is missing", fix=fix)
+    if everything and (figure is not None or option):
+        problem = "chooses one figure, and --all all of them"
+        raise BadArgument("figure", figure or option, problem, fix="leave one of them out")
     if workers is not None:
         check_count("workers", workers, least=0)
     policy = Policy(time_limit=trial_timeout, retries=retries)
     if data_dir is not None:
         # Workers inherit the environment; a path in a trial's configuration would change its name.
         os.environ["HEADCOUNT_DATA"] = str(data_dir.resolve())
-    plan = make_plan(
-        figure,
-        scale,
-        None if seeds is None else parse_seeds(seeds),
-        parse_options(option or []),
-    )
-    if not dry_run:
+    chosen = None if seeds is None else parse_seeds(seeds)
+
+    def one(name: str) -> int:
+        plan = make_plan(name, scale, chosen, parse_options(option or []))
+        if dry_run:
+            return _dry_run(plan, out, workers, executor, json=json)
         return _run(plan, out, workers, executor, retry_failed, policy, json=json, strict=strict)
+
+    if figure is not None:
+        return one(figure)
+    if dry_run:
+        return max(one(name) for name in figures)
+    from ._everything import run_everything
+
+    return run_everything(scale, out, notes.print, one)
+
+
+def _dry_run(
+    plan: Plan, out: Path, workers: int | None, executor: str | None, *, json: bool
+) -> int:
+    """Show what would be done."""
+    from ..lab import Store, cost, slurm_submission, survey
+    from ..report import plan_table
+
+    console, notes = consoles(json)
     state = survey(plan, Store(out, notes.print))
     count = _worker_count(workers)
     if json:
