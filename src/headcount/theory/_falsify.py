@@ -20,7 +20,7 @@ from ._corpus import known_instances
 from ._prove import Proof, prove
 from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
-from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain
+from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain, worst_entry
 
 BUDGETS = {
     "small": Budget(random=256, restarts=8, steps=100),
@@ -108,9 +108,9 @@ def falsify(
     name, plan = claim.variant(variant), budget_of(budget)
     tell = progress if progress is not None else lambda line: None
     started = time.perf_counter()
-    candidates, instances = _candidates(claim, name, plan, seed, cold, tell)
+    found, instances = candidates(claim, name, plan, seed, cold, tell)
     tell(f"{claim.id} [{name}]: proving")
-    result = _settle(claim, name, candidates)
+    result = settle(claim, name, found)
     result = replace(result, instances=instances)
     if claim.experiment is not None:
         result = _with_frequencies(claim, name, plan, seed, tell, result)
@@ -119,7 +119,7 @@ def falsify(
     return replace(result, seconds=time.perf_counter() - started)
 
 
-def _candidates(
+def candidates(
     claim: Claim, name: str, plan: Budget, seed: int, cold: bool, tell: Callable[[str], None]
 ) -> tuple[list[Candidate], int]:
     """Bad instances from the file, the families and other sizes, and how many were evaluated."""
@@ -151,12 +151,12 @@ _DOUBTFUL, _TRIED = 1e-6, 2
 """An excess of at most this is most likely rounding: so many candidates with it are proved."""
 
 
-def _settle(claim: Claim, name: str, candidates: list[Candidate]) -> Falsification:
+def settle(claim: Claim, name: str, found: list[Candidate]) -> Falsification:
     """The worst candidate that is not mere rounding; a violation is shrunk and proved."""
     own = list(claim.variants).index(name)
     result = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
-    doubtful = 0
-    for candidate in sorted(candidates, key=lambda c: -c.scores[own]):
+    refuted, undecided, doubtful = result, result, 0
+    for candidate in sorted(found, key=lambda c: -c.scores[own]):
         score = float(candidate.scores[own])
         if not score > -np.inf or outside_domain(candidate.instance) is not None:
             continue
@@ -164,28 +164,32 @@ def _settle(claim: Claim, name: str, candidates: list[Candidate]) -> Falsificati
         worst = jax.tree.map(np.asarray, candidate.instance)
         survived = replace(result, worst_ratio=ratio, where=candidate.where, worst=worst)
         if not ratio > 1 + ROUNDING:
-            return survived
+            return max(survived, refuted, key=lambda known: known.worst_ratio)
         doubtful += ratio < 1 + _DOUBTFUL
         if ratio < 1 + _DOUBTFUL and doubtful > _TRIED:
             continue  # an equality: one candidate after another is as little decided
-        found, refuted = _violation(claim, name, survived)
-        if found is not None:
-            return found
-        if result.worst is None and not refuted:
-            result = replace(survived, where=f"{candidate.where}, not decided")
-    return result
+        violation, truth = _violation(claim, name, survived)
+        if violation is not None:
+            return violation
+        if truth is not None and truth > refuted.worst_ratio:
+            refuted = replace(survived, worst_ratio=truth, where=f"{candidate.where}, in balls")
+        elif truth is None and undecided.worst is None:
+            undecided = replace(survived, where=f"{candidate.where}, not decided")
+    return undecided if refuted.worst is None else refuted
 
 
-def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsification | None, bool]:
-    """A candidate above 1, shrunk and proved, or None; and whether it is refuted."""
+def _violation(
+    claim: Claim, name: str, found: Falsification
+) -> tuple[Falsification | None, float | None]:
+    """A candidate above 1, shrunk and proved; or else its ratio in balls where it is refuted."""
     worst = found.worst
     proof = prove(claim, name, worst)
     if not proof.proved:
         # A projection may end an ulp outside its ball; with fewer bits it is inside.
         worst = jax.tree.map(fewer_bits(40), worst)
         proof = prove(claim, name, worst)
-    if not proof.proved:
-        return None, proof.refuted  # float64 said more than can be proved
+    if not proof.proved:  # float64 said more than can be proved
+        return None, (_ratio_in_balls(claim, proof) if proof.refuted else None)
     if claim.kind is not Kind.IDENTITY and proof.twin.rhs > 0:
         ratio = min(found.worst_ratio, proof.twin.lhs / proof.twin.rhs)  # without its rounding
         found = replace(found, worst_ratio=ratio)
@@ -194,7 +198,13 @@ def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsifica
     small, proof = (small, again) if again.proved else (worst, proof)
     certificate = certify(claim, small, name) if claim.factor == 1.0 else None
     proved = replace(found, violated=True, worst=small, certificate=certificate, proof=proof)
-    return proved, False
+    return proved, None
+
+
+def _ratio_in_balls(claim: Claim, proof: Proof) -> float:
+    """left/right of a refuted instance; zero where there is none."""
+    ratio = worst_entry(proof.twin.lhs, proof.twin.rhs)[2]
+    return 0.0 if claim.kind is Kind.IDENTITY or not np.isfinite(ratio) else ratio
 
 
 def _with_frequencies(

@@ -21,7 +21,7 @@ from ._balls import Ball, Undecided
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of
 from ._slow_sides import slow_checks, slow_sides
-from ._verdict import outside_domain
+from ._verdict import outside_domain, worst_entry
 from .slow import balls
 
 PRECISIONS = (96, 192, 384, 768)
@@ -179,8 +179,7 @@ def _decide(
         return Evaluation("", Status.REFUTED, text, 0, hypotheses=measured)
     left, right = sides()
     below = [_at_most(x, y) for x, y in zip(left, right, strict=True)]
-    entry = below.index(False) if False in below else 0
-    shown = (float(_arb(left[entry])), float(_arb(right[entry])))
+    shown = _shown(claim, left, right, below)
     answer = Evaluation("", Status.UNDECIDED, "", 0, *shown, measured)
     if None in inside:
         name = checks[inside.index(None)][0]
@@ -197,3 +196,18 @@ def _decide(
         text = "the left side does not exceed the right"
         return replace(answer, status=Status.REFUTED, reason=text)
     return replace(answer, reason="left and right side do not separate")
+
+
+def _shown(
+    claim: Claim, left: Sequence[Any], right: Sequence[Any], below: Sequence[bool | None]
+) -> tuple[float, float]:
+    """Both sides at the worst of the violating entries, or of all where none is known to violate.
+
+    Of an identity it is the entry that differs most.
+    """
+    pairs = [(float(_arb(x)), float(_arb(y))) for x, y in zip(left, right, strict=True)]
+    if claim.kind is Kind.IDENTITY:
+        return max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
+    violating = [pair for pair, fine in zip(pairs, below, strict=True) if fine is False]
+    lhs, rhs, _ = worst_entry(*zip(*(violating or pairs), strict=True))
+    return lhs, rhs
