@@ -33,7 +33,6 @@ from headcount.theory import (
     BUDGETS,
     Claim,
     Kind,
-    Outcome,
     claims,
     clopper_pearson,
     falsify,
@@ -43,9 +42,8 @@ from headcount.theory import (
 from headcount.theory._corpus import known_instances, write_corpus
 from headcount.theory._falsify import candidates as searched
 from headcount.theory._falsify import settle
-from headcount.theory._prove import prove
+from headcount.theory._prove import ratio_in_balls
 from headcount.theory._shrink import fewer_bits
-from headcount.theory._verdict import worst_entry
 
 SCALE = 0.9
 """The bound is scaled to this share of the best known ratio."""
@@ -100,16 +98,16 @@ def on_file(claim: Claim) -> list[tuple[str, Any]]:
 def ratio_at(claim: Claim, variant: str, where: str, instance: Any) -> Best:
     """left/right on an instance; minus infinity where the claim does not apply.
 
-    Where float64 says more than 1 the slow twin's balls decide: it may be rounding.
+    By the slow twin in balls where that can tell: in float64 the worst may be all rounding.
     """
     verdict = judge(claim, instance, variant)
-    rhs, ratio = verdict.rhs, verdict.ratio
-    if verdict.outcome is Outcome.VIOLATED:
-        twin = prove(claim, variant, instance).twin
-        _, rhs, ratio = worst_entry(twin.lhs, twin.rhs)
+    ratio = verdict.ratio
+    if math.isfinite(ratio) and claim.kind is Kind.DETERMINISTIC:
+        exact = ratio_in_balls(claim, variant, instance)
+        ratio = ratio if exact is None else exact
     if not math.isfinite(ratio):
         return Best(-math.inf, where)
-    return Best(ratio, where, rhs < 0)
+    return Best(ratio, where, verdict.rhs < 0)
 
 
 def best_instance(claim: Claim, variant: str, *, budget: str, seed: int) -> Best:

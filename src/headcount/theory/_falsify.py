@@ -17,10 +17,10 @@ from ..core import BadArgument, check_choice, check_count, float64, stream
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
 from ._corpus import known_instances
-from ._prove import Proof, prove
+from ._prove import Proof, prove, ratio_in_balls
 from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
-from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain, worst_entry
+from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain
 
 BUDGETS = {
     "small": Budget(random=256, restarts=8, steps=100),
@@ -152,44 +152,61 @@ _DOUBTFUL, _TRIED = 1e-6, 2
 
 
 def settle(claim: Claim, name: str, found: list[Candidate]) -> Falsification:
-    """The worst candidate that is not mere rounding; a violation is shrunk and proved."""
+    """The worst candidate that is not mere rounding; a violation is shrunk and proved.
+
+    Where float64 sees its own rounding, the candidate's ratio is that of the slow twin's balls.
+    """
     own = list(claim.variants).index(name)
-    result = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
-    refuted, undecided, doubtful = result, result, 0
+    best = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
+    undecided, doubtful = best, 0
     for candidate in sorted(found, key=lambda c: -c.scores[own]):
         score = float(candidate.scores[own])
         if not score > -np.inf or outside_domain(candidate.instance) is not None:
             continue
-        ratio = float(np.exp(score))
+        seen = float(np.exp(score))
         worst = jax.tree.map(np.asarray, candidate.instance)
-        survived = replace(result, worst_ratio=ratio, where=candidate.where, worst=worst)
-        if not ratio > 1 + ROUNDING:
-            return max(survived, refuted, key=lambda known: known.worst_ratio)
-        doubtful += ratio < 1 + _DOUBTFUL
-        if ratio < 1 + _DOUBTFUL and doubtful > _TRIED:
-            continue  # an equality: one candidate after another is as little decided
-        violation, truth = _violation(claim, name, survived)
-        if violation is not None:
-            return violation
-        if truth is not None and truth > refuted.worst_ratio:
-            refuted = replace(survived, worst_ratio=truth, where=f"{candidate.where}, in balls")
-        elif truth is None and undecided.worst is None:
-            undecided = replace(survived, where=f"{candidate.where}, not decided")
-    return undecided if refuted.worst is None else refuted
+        survived = replace(best, worst_ratio=seen, where=candidate.where, worst=worst)
+        if seen > 1 + ROUNDING:
+            doubtful += seen < 1 + _DOUBTFUL
+            if seen < 1 + _DOUBTFUL and doubtful > _TRIED:
+                continue  # an equality: one candidate after another is as little decided
+            violation, refuted = _violation(claim, name, survived)
+            if violation is not None:
+                return violation
+            if not refuted:
+                undecided = survived if undecided.worst is None else undecided
+                continue
+        truth = _true_ratio(claim, survived)
+        if truth > 1 + ROUNDING:
+            continue  # refuted, as a hypothesis fails
+        if best.worst is None or truth > best.worst_ratio:
+            best = replace(survived, worst_ratio=truth)
+        if seen <= best.worst_ratio * (1 + _DOUBTFUL):
+            return best  # no other candidate looks worse
+    if best.worst is None and undecided.worst is not None:
+        return replace(undecided, where=f"{undecided.where}, not decided")
+    return best
 
 
-def _violation(
-    claim: Claim, name: str, found: Falsification
-) -> tuple[Falsification | None, float | None]:
-    """A candidate above 1, shrunk and proved; or else its ratio in balls where it is refuted."""
+def _true_ratio(claim: Claim, found: Falsification) -> float:
+    """left/right of a candidate without float64's rounding, where balls can tell."""
+    seen = found.worst_ratio
+    if claim.kind is not Kind.DETERMINISTIC:
+        return seen
+    truth = ratio_in_balls(claim, found.variant, found.worst)
+    return min(seen, 1.0) if truth is None else truth
+
+
+def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsification | None, bool]:
+    """A candidate above 1, shrunk and proved, or None; and whether it is refuted."""
     worst = found.worst
     proof = prove(claim, name, worst)
     if not proof.proved:
         # A projection may end an ulp outside its ball; with fewer bits it is inside.
         worst = jax.tree.map(fewer_bits(40), worst)
         proof = prove(claim, name, worst)
-    if not proof.proved:  # float64 said more than can be proved
-        return None, (_ratio_in_balls(claim, proof) if proof.refuted else None)
+    if not proof.proved:
+        return None, proof.refuted  # float64 said more than can be proved
     if claim.kind is not Kind.IDENTITY and proof.twin.rhs > 0:
         ratio = min(found.worst_ratio, proof.twin.lhs / proof.twin.rhs)  # without its rounding
         found = replace(found, worst_ratio=ratio)
@@ -198,13 +215,7 @@ def _violation(
     small, proof = (small, again) if again.proved else (worst, proof)
     certificate = certify(claim, small, name) if claim.factor == 1.0 else None
     proved = replace(found, violated=True, worst=small, certificate=certificate, proof=proof)
-    return proved, None
-
-
-def _ratio_in_balls(claim: Claim, proof: Proof) -> float:
-    """left/right of a refuted instance; zero where there is none."""
-    ratio = worst_entry(proof.twin.lhs, proof.twin.rhs)[2]
-    return 0.0 if claim.kind is Kind.IDENTITY or not np.isfinite(ratio) else ratio
+    return proved, False
 
 
 def _with_frequencies(

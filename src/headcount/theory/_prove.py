@@ -205,9 +205,27 @@ def _shown(
 
     Of an identity it is the entry that differs most.
     """
-    pairs = [(float(_arb(x)), float(_arb(y))) for x, y in zip(left, right, strict=True)]
+    pairs = _middles(left, right)
     if claim.kind is Kind.IDENTITY:
         return max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
     violating = [pair for pair, fine in zip(pairs, below, strict=True) if fine is False]
     lhs, rhs, _ = worst_entry(*zip(*(violating or pairs), strict=True))
     return lhs, rhs
+
+
+def _middles(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[float, float]]:
+    return [(float(_arb(x)), float(_arb(y))) for x, y in zip(left, right, strict=True)]
+
+
+def ratio_in_balls(claim: Claim, variant: str, instance: Instance) -> float | None:
+    """left/right at the worst entry by the slow twin, where float64 may see its rounding only.
+
+    None where the twin's enclosures do not decide a comparison on the way.
+    """
+    with balls(PRECISIONS[1]) as num:
+        try:
+            sides = slow_sides(claim, num, arrays_of(instance), variant)
+        except (Undecided, ArithmeticError, ValueError):
+            return None
+        _, _, ratio = worst_entry(*zip(*_middles(*sides), strict=True))
+    return ratio if np.isfinite(ratio) else None
