@@ -37,6 +37,7 @@ def reproduce_command(
     out: Path = OUT,
     option: Options = None,
     data_dir: Path | None = None,
+    model_dir: Path | None = None,
     workers: int | None = None,
     executor: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -71,6 +72,8 @@ def reproduce_command(
         A figure's named choice, as name=value; may be repeated.
     data_dir
         Folder of local data files such as MNIST; like the environment variable HEADCOUNT_DATA.
+    model_dir
+        Folder of a pretrained text encoder; like the environment variable HEADCOUNT_MODEL.
     workers
         Worker processes, one thread each; default: one per core; 0: run in this process.
     executor
@@ -109,6 +112,8 @@ def reproduce_command(
     if data_dir is not None:
         # Workers inherit the environment; a path in a trial's configuration would change its name.
         os.environ["HEADCOUNT_DATA"] = str(data_dir.resolve())
+    if model_dir is not None:
+        os.environ["HEADCOUNT_MODEL"] = str(model_dir.resolve())
     chosen = None if seeds is None else parse_seeds(seeds)
 
     def one(name: str) -> int:
@@ -262,6 +267,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path, executor: 
         command += ["--executor", executor]
     if "HEADCOUNT_DATA" in os.environ:
         command += ["--data-dir", os.environ["HEADCOUNT_DATA"]]
+    if "HEADCOUNT_MODEL" in os.environ:
+        command += ["--model-dir", os.environ["HEADCOUNT_MODEL"]]
     notes.print(
         f"Interrupted. {saved} of {sweep.planned} trials are saved in {out}, and so is the state "
         f"of long ones. To go on: {shlex.join(command)}",
