@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from ._flags import Whole
 from ._output import consoles, print_json
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def reproduce_command(
     option: Options = None,
     data_dir: Path | None = None,
     model_dir: Path | None = None,
-    workers: int | None = None,
+    workers: Whole | None = None,
     executor: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     dry_run: Annotated[bool, Parameter(negative=())] = False,

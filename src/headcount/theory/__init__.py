@@ -1,5 +1,8 @@
 """Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
+from ..core import ordered as ordered
+from ..core import round_down as round_down
+from ..core import round_up as round_up
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
@@ -45,9 +48,6 @@ from ._pytree import instance_class as instance_class
 from ._recheck import Recheck as Recheck
 from ._recheck import recheck as recheck
 from ._registry import claims as claims
-from ._rounding import ordered as ordered
-from ._rounding import round_down as round_down
-from ._rounding import round_up as round_up
 from ._search import Budget as Budget
 from ._setting import Setting as Setting
 from ._spaces import Ball as Ball
