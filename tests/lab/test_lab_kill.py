@@ -95,7 +95,7 @@ def test_ctrl_c_says_what_is_saved_and_how_to_go_on(
     """SIGTERM goes to all processes of the group, workers too, as SLURM sends it."""
     process = start(
         str(HERE / "toy_cli.py"), "reproduce", "toy/mean", "--scale", "smoke", "--seeds", "0:8",
-        "--out", str(tmp_path), "--workers", workers, TOY_PAUSE="0.05",
+        "--out", str(tmp_path), "--workers", workers, TOY_PAUSE="0.3" if workers == "2" else "0.05",
     )  # fmt: skip
     wait_for(lambda: finished(tmp_path) >= 2)
     os.killpg(process.pid, number)
