@@ -15,7 +15,7 @@ from ._output import consoles, print_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..lab import Collection, Plan, Survey, Sweep
+    from ..lab import Collection, Plan, Policy, Survey, Sweep
 
 Scale = Literal["smoke", "quick", "paper"]
 Options = Annotated[list[str] | None, Parameter(name="--option", negative=())]
@@ -42,12 +42,14 @@ def reproduce_command(
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     strict: Annotated[bool, Parameter(negative=())] = False,
     retry_failed: Annotated[bool, Parameter(negative=())] = False,
+    trial_timeout: float | None = None,
+    retries: int = 1,
 ) -> int:
     """Reproduce a figure: run what is missing, collect, draw, and judge the paper's claims.
 
-    Exit code 0 when the run completed, whatever the verdicts; 1 when it could not (disk full, or
-    no trial gave numbers); 2 for bad input; 3 with --strict when a claim is not confirmed; 130
-    after Ctrl-C.
+    Exit code 0 when the run completed, whatever the verdicts; 1 when it could not (disk full, no
+    trial gave numbers, results vanished); 2 for bad input; 3 with --strict when a claim is not
+    confirmed; 130 after Ctrl-C, SIGTERM or SIGHUP.
 
     Parameters
     ----------
@@ -77,10 +79,16 @@ def reproduce_command(
     strict
         Exit with code 3 unless every claim is confirmed.
     retry_failed
-        Run failed and diverged trials again.
+        Run failed, diverged and nonfinite trials again.
+    trial_timeout
+        Seconds after which a trial in a worker process is ended; default: 50 times its estimate,
+        at least an hour.
+    retries
+        How often a trial is run again whose worker died, ran out of memory or out of time.
     """
     from ..core import BadArgument, check_count
     from ..lab import (
+        Policy,
         Store,
         cost,
         figures,
@@ -99,6 +107,7 @@ def reproduce_command(
         raise BadArgument("figure", None, "is missing", fix="see headcount reproduce --list")
     if workers is not None:
         check_count("workers", workers, least=0)
+    policy = Policy(time_limit=trial_timeout, retries=retries)
     if data_dir is not None:
         # Workers inherit the environment; a path in a trial's configuration would change its name.
         os.environ["HEADCOUNT_DATA"] = str(data_dir.resolve())
@@ -109,7 +118,7 @@ def reproduce_command(
         parse_options(option or []),
     )
     if not dry_run:
-        return _run(plan, out, workers, executor, retry_failed, json=json, strict=strict)
+        return _run(plan, out, workers, executor, retry_failed, policy, json=json, strict=strict)
     state = survey(plan, Store(out, notes.print))
     count = _worker_count(workers)
     if json:
@@ -165,6 +174,7 @@ def _run(
     workers: int | None,
     executor: str | None,
     retry_failed: bool,
+    policy: Policy,
     *,
     json: bool,
     strict: bool,
@@ -173,6 +183,10 @@ def _run(
     from ..report import make_reporter, problems_text, write_files
 
     _, notes = consoles(json)
+
+    def tell(text: str) -> None:
+        notes.print(text, markup=False, highlight=False, soft_wrap=True)
+
     started = time.monotonic()
     try:
         sweep = run_plan(
@@ -182,24 +196,34 @@ def _run(
             executor=executor,
             retry_failed=retry_failed,
             reporter=make_reporter(notes),
+            policy=policy,
         )
+        store = sweep.store or Store(out)
         if sweep.interrupted:
             return _interrupted(notes, plan, sweep, out, executor)
         if sweep.problems:
             notes.print(problems_text(sweep.problems))
         counts = _sweep_counts(sweep)
-        if sweep.failed == sweep.planned and not _any_numbers(plan, Store(out)):
+        if sweep.failed == sweep.planned and not _any_numbers(plan, store):
             if json:
                 print_json(_summary(plan, counts, time.monotonic() - started, None, []))
             notes.print("No trial gave numbers: there is nothing to draw or to judge.")
             return INCOMPLETE_CODE
-        store = Store(out, notes.print)
         collection = collect(plan, store)
-        files = write_files(collection, store)
+        for note in collection.notes:
+            tell(note)
+        if collection.missing:
+            raise StorageError(
+                f"{collection.missing} of {len(plan.unique)} results vanished from {out} or were "
+                "damaged while they were collected; run the same command again"
+            )
+        files = write_files(collection, store, tell)
     except StorageError as error:
-        notes.print(f"headcount: {error}", markup=False, highlight=False, soft_wrap=True)
+        tell(f"headcount: {error}")
         return INCOMPLETE_CODE
     finish(plan, collection, files, counts, time.monotonic() - started, json=json)
+    if not any(file.suffix == ".png" for file in files):
+        return INCOMPLETE_CODE
     confirmed = all(verdict.outcome == CONFIRMED for verdict in collection.verdicts)
     return NOT_CONFIRMED_CODE if strict and not confirmed else 0
 
@@ -209,7 +233,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path, executor: 
     from ..report import seeds_text
 
     # Counted in the folder: a trial may have been saved in the very moment of the interruption.
-    saved = len(survey(plan, Store(out)).of("ok", "diverged", "failed"))
+    store = sweep.store or Store(out)
+    saved = len(plan.unique) - len(survey(plan, store).of("missing"))
     command = ["headcount", "reproduce", plan.figure.id, "--scale", plan.scale]
     if plan.seeds != tuple(range(plan.figure.scales[plan.scale]["seeds"])):
         command += ["--seeds", seeds_text(plan.seeds)]
@@ -273,8 +298,8 @@ def _summary(
 
 def _counts(plan: Plan, state: Survey) -> dict[str, int]:
     """Counts when nothing is run: stored trials are the cached ones."""
-    cached = len(state.of("ok", "diverged", "failed"))
-    failed = len(state.of("diverged", "failed"))
+    cached = len(plan.unique) - len(state.of("missing"))
+    failed = cached - len(state.of("ok"))
     return {"planned": len(plan.unique), "cached": cached, "run": 0, "failed": failed}
 
 

@@ -48,7 +48,10 @@ class TrialExecutor:
     """The protocol. Only `submit_trial` has to be written."""
 
     window: int | None = None
-    """How many trials it wants to hold at a time; None: as many as there are."""
+    """How many trials it wants to hold at a time; None: the sweep's own number."""
+
+    replaces_workers = False
+    """Whether a worker runs one trial at a time and a new one takes its place when it dies."""
 
     def begin(self, folder: Path, trials: Sequence[Trial]) -> None:
         """Called before the first trial: refuse now what could not run later."""

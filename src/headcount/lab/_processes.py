@@ -23,6 +23,7 @@ from typing import Any
 from ..core import check_count
 from ._errors import ExecutionError
 from ._executors import Hint, TrialExecutor, WorkerDied, thread_settings
+from ._signals import begin_worker
 from ._trial import run_trial
 
 _spawn = multiprocessing.get_context("spawn")
@@ -44,6 +45,8 @@ class ProcessExecutor(Executor, TrialExecutor):
     Calls and answers travel as plain values; an exception arrives as a RuntimeError with the
     worker's traceback as its text.
     """
+
+    replaces_workers = True
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = check_count("workers", default_workers() if workers is None else workers)
@@ -133,8 +136,9 @@ class ProcessExecutor(Executor, TrialExecutor):
     def _serve(self) -> None:
         """One thread per worker process: hand over calls, notice deaths, start anew."""
         if hasattr(signal, "pthread_sigmask"):
-            # Inherited by the workers: Ctrl-C is for the parent, which then asks them to stop.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            # Inherited by the workers: signals are for the parent, which then asks them to stop.
+            signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+            signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         worker: _Worker | None = None
         mine: set[str] = set()
         while (call := self._next(mine)) is not None:
@@ -222,8 +226,7 @@ def default_workers() -> int:
 
 def _work(connection: Connection) -> None:
     """The life of a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    begin_worker()
     connection.send((True, None))
     while True:
         try:
@@ -238,13 +241,6 @@ def _work(connection: Connection) -> None:
         except Exception:
             answer = (False, traceback.format_exc())
         connection.send(answer)
-
-
-def _die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
 
 
 @contextlib.contextmanager
