@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import toy_figure
+from toy_cli import app
 
 from headcount import lab
 from headcount.lab._costs import CostModel, Line, cost_model, fit_line
@@ -63,3 +65,15 @@ def test_the_longest_come_first_by_the_model(plan: lab.Plan) -> None:
     model = CostModel({"toy-mean": Line(0.0, 0.5, 1.0, 9)})
     order = sorted(plan.trials, key=model.seconds, reverse=True)
     assert [trial.coordinates["m"] for trial in order][::4] == [128, 32, 8]
+
+
+def test_a_dry_run_learns_from_the_first_trials(tmp_path: Path, monkeypatch, capsys) -> None:
+    """The toy's own estimate is microseconds; with a pause in every step it takes over 0.1 s."""
+    command = ["reproduce", "toy/mean", "--scale", "smoke", "--dry-run", "--json", "--workers", "0"]
+    command += ["--out", str(tmp_path)]
+    monkeypatch.setenv("TOY_PAUSE", "0.02")
+    lab.run_plan(lab.make_plan(toy_figure.figure, "smoke", seeds=[0]), tmp_path, workers=0)
+    app(command, result_action="return_value")
+    told = json.loads(capsys.readouterr().out)["plan"]
+    assert (told["to_run"], told["past_trials"]) == (9, 3)
+    assert told["estimated_seconds"] > 0.9

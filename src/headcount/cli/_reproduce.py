@@ -91,6 +91,7 @@ def reproduce_command(
         Policy,
         Store,
         cost,
+        cost_model,
         figures,
         make_plan,
         parse_options,
@@ -119,11 +120,13 @@ def reproduce_command(
     )
     if not dry_run:
         return _run(plan, out, workers, executor, retry_failed, policy, json=json, strict=strict)
-    state = survey(plan, Store(out, notes.print))
+    store = Store(out, notes.print)
+    state = survey(plan, store)
+    lacking = [plan.unique[address] for address in state.of("missing")]
+    costs = cost_model(plan.unique.values() if lacking else (), store)
     count = _worker_count(workers)
     if json:
-        lacking = [plan.unique[address] for address in state.of("missing")]
-        estimate = cost(lacking, count)
+        estimate = cost(lacking, count, costs)
         print_json(
             {
                 **_summary(plan, _counts(plan, state), 0.0, None, []),
@@ -133,13 +136,13 @@ def reproduce_command(
                     "workers": count,
                     "estimated_seconds": estimate.seconds,
                     "estimated_bytes": estimate.bytes,
+                    "past_trials": estimate.past,
                 },
             }
         )
     else:
-        console.print(plan_table(plan, state, count))
+        console.print(plan_table(plan, state, count, costs))
     if executor is not None and executor.startswith("slurm") and not json:
-        lacking = [plan.unique[address] for address in state.of("missing")]
         console.print(slurm_submission(executor, out, lacking), markup=False, highlight=False)
     return 0
 
