@@ -97,8 +97,8 @@ figure = register(
                 "records": 4, "without_files": "made up", **_SHARED,
             },
             "quick": {
-                "seeds": 3, "head_counts": [1, 4, 12], "sentences": 640, "validated": 300, "epochs": 2,
-                "records": 8, "without_files": "refuse", **_SHARED,
+                "seeds": 3, "head_counts": [1, 4, 12], "sentences": 640, "validated": 300,
+                "epochs": 2, "records": 8, "without_files": "refuse", **_SHARED,
             },
             "paper": {
                 "seeds": 2, "head_counts": [1, 4, 12], "sentences": 67349, "validated": 872,
