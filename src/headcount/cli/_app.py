@@ -20,6 +20,7 @@ from ._flags import in_flags
 from ._list import list_command
 from ._ntk import ntk_command
 from ._recheck import recheck_command
+from ._report import report_command
 from ._reproduce import reproduce_command
 from ._show import show_command
 from ._status import status_command
@@ -42,6 +43,7 @@ app.command(ntk_command, name="ntk")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
+app.command(report_command, name="report")
 
 FAILED = 1
 BAD_INPUT = 2

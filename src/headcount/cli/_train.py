@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..training import Run, TrainConfig, TrainingPlan
 
 INTERRUPTED = 130
-_NOT_SETTINGS = ("config", "problem", "out", "json", "dry_run")
+_NOT_SETTINGS = ("config", "problem", "devices", "out", "json", "dry_run")
 
 
 def train_command(
@@ -41,6 +41,7 @@ def train_command(
     keep: str | None = None,
     dtype: str | None = None,
     chunk: Whole | None = None,
+    devices: Whole | None = None,
     out: Path | None = None,
     json: Flag = False,
     dry_run: Flag = False,
@@ -78,6 +79,8 @@ def train_command(
         float32 or float64.
     chunk
         Samples per chunk; default: what fits the cache.
+    devices
+        Split the samples over so many devices; see docs/cluster.md.
     out
         netCDF file; default headcount-runs/<hash of the configuration>.nc.
     json
@@ -99,7 +102,7 @@ def train_command(
     built = build(chosen)
     _announce(plan, quiet=json)
     with training_progress(chosen.steps, quiet=json) as progress, until_interrupted() as stop:
-        run = run_config(chosen, built=built, progress=progress, stop=stop.is_set)
+        run = run_config(chosen, built=built, devices=devices, progress=progress, stop=stop.is_set)
     cut = run.settings["steps"] < chosen.steps
     target = out or _own_file(run.settings["config_fingerprint"])
     run.save(target)

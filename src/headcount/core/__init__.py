@@ -40,6 +40,8 @@ from ._losses import loss_of as loss_of
 from ._losses import losses as losses
 from ._losses import total as total
 from ._memory import available_memory as available_memory
+from ._owner import is_abandoned as is_abandoned
+from ._owner import owner as owner
 from ._papers import Choice as Choice
 from ._papers import Paper as Paper
 from ._papers import PaperLeftOut as PaperLeftOut

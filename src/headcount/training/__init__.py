@@ -21,6 +21,9 @@ from ._epochs import EpochState as EpochState
 from ._epochs import EpochTraining as EpochTraining
 from ._epochs import cross_entropy as cross_entropy
 from ._epochs import sign_regression as sign_regression
+from ._finetuning import FineTuning as FineTuning
+from ._finetuning import FineTuningState as FineTuningState
+from ._finetuning import losses_and_hits as losses_and_hits
 from ._path_arda2026 import arda2026_chunk as arda2026_chunk
 from ._path_arda2026 import arda2026_path as arda2026_path
 from ._path_deora2024 import deora2024_chunk as deora2024_chunk
@@ -55,6 +58,7 @@ from ._recorders import attention_rows as attention_rows
 from ._recorders import recorders as recorders
 from ._rules import UpdateRule as UpdateRule
 from ._rules import adam as adam
+from ._rules import adamw as adamw
 from ._rules import from_optax as from_optax
 from ._rules import gd as gd
 from ._rules import momentum as momentum

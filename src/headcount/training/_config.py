@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -37,6 +37,9 @@ from ._run import Run
 from ._setup import KEEP
 from ._tracers import Tracer
 from ._train import Checkpoint, Progress, stack_seeds, train
+
+if TYPE_CHECKING:
+    import jax
 
 _PROJECTED = ("projgd", "projsgd")
 
@@ -328,6 +331,7 @@ def run_config(
     built: Built | None = None,
     trace: str | Tracer | Sequence[str | Tracer] = (),
     record: Sequence[Recorder] = (),
+    devices: int | Sequence[jax.Device] | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
     stop: Callable[[], bool] | None = None,
@@ -335,8 +339,9 @@ def run_config(
     """Build, unless that is done, and train; the run's settings hold the whole configuration.
 
     `trace` is no part of it: tracing changes nothing that a configuration describes.
-    `record` are recorders beside those that the configuration names. A run that `stop` ended is
-    the run of a configuration with fewer steps, and says so.
+    `record` are recorders beside those that the configuration names; `devices` are those over
+    which the samples are split. A run that `stop` ended is the run of a configuration with fewer
+    steps, and says so.
     """
     built = built or build(config)
     run = train(
@@ -356,6 +361,7 @@ def run_config(
         dtype=config.dtype,
         chunk=config.chunk,
         tokens=built.token_form,
+        devices=devices,
         progress=progress,
         checkpoint=checkpoint,
         stop=stop,
