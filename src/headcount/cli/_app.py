@@ -15,6 +15,7 @@ from .. import __version__
 from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
+from ._explain import explain_command
 from ._falsify import falsify_command
 from ._flags import in_flags
 from ._list import list_command
@@ -35,6 +36,7 @@ app = cyclopts.App(
 app.command(train_command, name="train")
 app.command(audit_command, name="audit")
 app.command(list_command, name="list")
+app.command(explain_command, name="explain")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(count_command, name="count")
@@ -44,6 +46,9 @@ app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
 app.command(report_command, name="report")
+
+# `headcount --install-completion` writes the script for the shell in use (bash, zsh, fish).
+app.register_install_completion_command(help="Install completion for your shell and exit.")
 
 FAILED = 1
 BAD_INPUT = 2
