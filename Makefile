@@ -58,5 +58,8 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict --quiet
+
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
