@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 COMPARISONS: dict[type, type] = {
     ast.Lt: ast.LtE,
@@ -41,11 +42,14 @@ class Mutant:
     kind: str
     before: str
     after: str
+    occurrence: int = 1
+    """Among the same changes in one function."""
 
     @property
     def name(self) -> str:
         """Its name in reports, the same after lines have moved."""
-        return f"{self.path}:{self.function}: {self.before} -> {self.after}"
+        again = f" (no. {self.occurrence})" if self.occurrence > 1 else ""
+        return f"{self.path}:{self.function}: {self.before} -> {self.after}{again}"
 
     def applied(self, source: str) -> str:
         """The file with the change."""
@@ -179,4 +183,10 @@ def mutants_of(path: str, source: str) -> list[Mutant]:
     """All mutants of a file that differ from it, in its order; strings and annotations stay."""
     walk = _Walk(path, source)
     walk.visit(ast.parse(source))
-    return [mutant for mutant in walk.found if mutant.after != mutant.before]
+    seen: Counter[str] = Counter()
+    found = []
+    for mutant in walk.found:
+        if mutant.after != mutant.before:
+            seen[mutant.name] += 1
+            found.append(replace(mutant, occurrence=seen[mutant.name]))
+    return found

@@ -131,6 +131,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "leader": (lambda x: x[jnp.argmax(x)], V),
     "order": (lambda x: (jnp.sort(x), jnp.argsort(x), x[jnp.argsort(jnp.sin(x))]), V),
+    "order of rows": (lambda a: (jnp.sort(a, axis=0), jnp.argsort(a, axis=1)), A),
     "loops": (lambda x: (_loop(x), _steps(x)), V),
     "branches": (lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), V),
     "many branches": (lambda k, x: lax.switch(k, [jnp.sin, jnp.cos, jnp.exp], x), np.int64(2), V),

@@ -16,6 +16,7 @@ from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
 from ._falsify import falsify_command
+from ._flags import in_flags
 from ._list import list_command
 from ._ntk import ntk_command
 from ._recheck import recheck_command
@@ -71,7 +72,7 @@ def run(arguments: list[str] | None = None) -> int:
 
         if not isinstance(error, HeadcountError):
             raise
-        return _complain(str(error))
+        return _complain(in_flags(error, _flags_of(arguments)))
     except KeyboardInterrupt:
         print("headcount: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -101,6 +102,14 @@ def _warnings_in_one_line() -> Iterator[None]:
         yield
     finally:
         warnings.showwarning = plain
+
+
+def _flags_of(arguments: list[str] | None) -> list[str]:
+    """The flags of the command that was called."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given or given[0] not in app:
+        return []
+    return [name for flag in app[given[0]].assemble_argument_collection() for name in flag.names]
 
 
 def _complain(message: str) -> int:

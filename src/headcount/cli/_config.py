@@ -23,10 +23,11 @@ OPTIONS = {
 
 def read_config(file: Path | None, flags: Mapping[str, Any]) -> TrainConfig:
     """The checked configuration; flags that were not given (None) leave the file's value."""
-    from ..training import TrainConfig
+    from ..training import TrainConfig, check_settings
 
     config = TrainConfig.of(read_values(file, flags))
     _check_short_flags(config, flags)
+    check_settings(config)
     return config
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from ._audit import audited_config
+from ._flags import Flag, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from ..theory import Answer, Practice
     from ..training import TrainConfig
 
-Flag = Annotated[bool, Parameter(negative=())]
-Repeated = Annotated[list[str] | None, Parameter(negative=())]
 Question = Literal["width", "steps", "step-size"]
 
 
@@ -31,17 +30,17 @@ def count_command(
     gap: float | None = None,
     ask: Question = "width",
     problem: ProblemFlags = NO_FLAGS,
-    d: int | None = None,
-    T: Annotated[int | None, Parameter(name="--T")] = None,
+    d: Whole | None = None,
+    T: Annotated[Whole | None, Parameter(name="--T")] = None,
     nu: str | None = None,
-    pool: int | None = None,
+    pool: Whole | None = None,
     optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
-    steps: int | None = None,
+    steps: Whole | None = None,
     delta: float = 0.05,
     seeds: str = "0:3",
-    most_width: int = 512,
+    most_width: Whole = 512,
     theory_only: Flag = False,
     plot: Path | None = None,
     json: Flag = False,

@@ -17,10 +17,12 @@ from ._errors import CorruptFile as CorruptFile
 from ._errors import ExecutionError as ExecutionError
 from ._errors import NewerFormat as NewerFormat
 from ._errors import StorageError as StorageError
+from ._executors import Hint as Hint
 from ._executors import InlineExecutor as InlineExecutor
-from ._executors import ProcessExecutor as ProcessExecutor
+from ._executors import TrialExecutor as TrialExecutor
 from ._executors import WorkerDied as WorkerDied
-from ._executors import default_workers as default_workers
+from ._executors import open_executor as open_executor
+from ._executors import slurm_submission as slurm_submission
 from ._figure import SCALES as SCALES
 from ._figure import Figure as Figure
 from ._figure import Measurement as Measurement
@@ -28,6 +30,7 @@ from ._figure import Trial as Trial
 from ._figure import figures as figures
 from ._figure import register as register
 from ._files import write_atomically as write_atomically
+from ._index import StoredTrial as StoredTrial
 from ._plan import Cost as Cost
 from ._plan import Plan as Plan
 from ._plan import Survey as Survey
@@ -35,6 +38,11 @@ from ._plan import cost as cost
 from ._plan import make_plan as make_plan
 from ._plan import remembered as remembered
 from ._plan import survey as survey
+from ._processes import ProcessExecutor as ProcessExecutor
+from ._processes import default_workers as default_workers
+from ._reporting import Problem as Problem
+from ._reporting import Reporter as Reporter
+from ._reporting import Sweep as Sweep
 from ._seeds import parse_options as parse_options
 from ._seeds import parse_seeds as parse_seeds
 from ._statistics import Estimate as Estimate
@@ -51,10 +59,7 @@ from ._statistics import power_law as power_law
 from ._statistics import trend as trend
 from ._store import DEFAULT_FOLDER as DEFAULT_FOLDER
 from ._store import Store as Store
-from ._store import StoredTrial as StoredTrial
-from ._sweep import Problem as Problem
-from ._sweep import Reporter as Reporter
-from ._sweep import Sweep as Sweep
+from ._sweep import Policy as Policy
 from ._sweep import run_plan as run_plan
 from ._verdicts import CONFIRMED as CONFIRMED
 from ._verdicts import INCONCLUSIVE as INCONCLUSIVE

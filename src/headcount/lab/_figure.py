@@ -36,6 +36,8 @@ class Measurement:
     `{"minimum_loss": (), "loss": ("step",)}`; an output named like its only dimension is that
     dimension's coordinate. Raise `version` whenever the same configuration would give other
     numbers: old results are then no longer found. `estimate(config)` guesses (seconds, bytes).
+    A trial that returns infinity or NaN has the outcome "nonfinite"; `may_be_nan` names the
+    outputs in which NaN says that there is no such number, which is no problem.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Measurement:
     function: Callable[[Config, Context], Mapping[str, Any]]
     outputs: Mapping[str, tuple[str, ...]]
     estimate: Callable[[Config], tuple[float, float]] = _no_estimate
+    may_be_nan: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_count("version", self.version)
@@ -53,6 +56,8 @@ class Measurement:
                 "is not at the top of its module",
                 fix="define it with def at module level, so that workers can import it",
             )
+        for name in self.may_be_nan:
+            check_choice("may_be_nan", name, tuple(self.outputs))
 
     @property
     def location(self) -> str:

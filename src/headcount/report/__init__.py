@@ -12,7 +12,9 @@ from ._plots import render as render
 from ._progress import LineReporter as LineReporter
 from ._progress import LiveReporter as LiveReporter
 from ._progress import duration as duration
+from ._progress import estimate_error as estimate_error
 from ._progress import make_reporter as make_reporter
+from ._progress import time_left as time_left
 from ._tables import figures_table as figures_table
 from ._tables import plan_table as plan_table
 from ._tables import problems_text as problems_text

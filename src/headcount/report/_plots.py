@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import check_choice
 from ..lab import COLOURS, Collection
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 COLUMN_INCHES = 3.4
 PAGE_INCHES = 6.9
@@ -53,8 +56,17 @@ def draw(collection: Collection) -> Any:
     with mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLOURS)}):
         canvas = Canvas(figsize=(width, _PANEL_HEIGHT * rows), layout="constrained")
         axes = np.atleast_1d(canvas.subplots(rows, columns)).ravel()
-        collection.plan.figure.plot(collection.data, list(axes))
+        collection.plan.figure.plot(_drawable(collection.data), list(axes))
     return canvas
+
+
+def _drawable(data: xr.Dataset) -> xr.Dataset:
+    """The data with infinities as NaN: there is no place for them on an axis."""
+    shown = data.copy()
+    for name, variable in data.data_vars.items():
+        if variable.dtype.kind == "f" and np.isinf(variable.values).any():
+            shown[name] = variable.where(np.isfinite(variable.values))
+    return shown
 
 
 def render(collection: Collection, *kinds: str) -> dict[str, bytes]:

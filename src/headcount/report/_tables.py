@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -79,7 +80,7 @@ def verdicts_table(verdicts: Sequence[Finding]) -> Table:
 
 
 def problems_text(problems: Sequence[Problem], most: int = 10) -> Text:
-    """Failed and diverged trials with their reasons."""
+    """Trials that are not ok with their reasons."""
     lines = [f"{p.outcome}: {p.label}: {p.reason}" for p in problems[:most]]
     if len(problems) > most:
         lines.append(f"... and {len(problems) - most} more")
@@ -87,19 +88,21 @@ def problems_text(problems: Sequence[Problem], most: int = 10) -> Text:
     return Text("\n".join(lines))
 
 
-def status_rows(store: Store) -> list[dict[str, Any]]:
+OUTCOMES = ("ok", "diverged", "nonfinite", "failed", "missing")
+
+
+def status_rows(store: Store, message: Callable[[str], None]) -> list[dict[str, Any]]:
     """Every plan noted in the folder with counts of its trials; reads only."""
     rows = []
     outcomes: dict[str, str] = {}
-    for plan in remembered(store):
+    for plan in remembered(store, message):
         for address in plan["trials"]:
             if address not in outcomes:
-                stored = store.read(address)
-                outcomes[address] = "missing" if stored is None else stored.outcome
-        states = [outcomes[address] for address in plan["trials"]]
-        counts = {s: states.count(s) for s in ("ok", "diverged", "failed", "missing")}
+                outcomes[address] = store.state(address)[0]
+        states = Counter(outcomes[address] for address in plan["trials"])
+        counts = {outcome: states[outcome] for outcome in OUTCOMES}
         keys = ("figure", "scale", "seeds", "options")
-        rows.append({**{key: plan[key] for key in keys}, "planned": len(states), **counts})
+        rows.append({**{key: plan[key] for key in keys}, "planned": states.total(), **counts})
     return rows
 
 
@@ -107,21 +110,11 @@ def status_table(store: Store, rows: Sequence[dict[str, Any]]) -> RenderableType
     """What a results folder holds, and what runs there now."""
     if not rows:
         return Text(f"No results in {store.folder}.")
-    titles = (
-        "figure",
-        "scale",
-        "seeds",
-        "options",
-        "trials",
-        "ok",
-        "diverged",
-        "failed",
-        "missing",
-    )
+    titles = ("figure", "scale", "seeds", "options", "trials", *OUTCOMES)
     table = Table(*titles, box=None, pad_edge=False)
     for row in rows:
         options = " ".join(f"{k}={v}" for k, v in row["options"].items())
-        counts = [row[key] for key in ("planned", "ok", "diverged", "failed", "missing")]
+        counts = [row[key] for key in ("planned", *OUTCOMES)]
         cells = (row["figure"], row["scale"], seeds_text(row["seeds"]), options, *counts)
         table.add_row(*(Text(str(cell)) for cell in cells))
     running = [

@@ -26,6 +26,7 @@ _FIGURES = (
     "fig3",
     "fig4",
     "fig5",
+    "fig6",
     "one_head",
     "random_start",
     "samples",
