@@ -10,8 +10,8 @@ import ast
 import html
 import importlib
 import inspect
+import itertools
 import json
-import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,14 +19,25 @@ from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-LAYERS = ("core", "models", "data", "training", "kernels", "theory", "lab", "papers", "report", "cli")
+LAYERS = (
+    "core",
+    "models",
+    "data",
+    "training",
+    "kernels",
+    "theory",
+    "lab",
+    "papers",
+    "report",
+    "cli",
+)
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", flags=re.DOTALL)
 
 
 def escape(text: str) -> str:
     """Prose as Markdown that shows exactly these characters; `names` in backticks stay code."""
     parts = re.split(r"(`[^`\n]+`)", text)
-    plain = (re.sub(r"([\\*_\[\]#|{}$~^])", r"\\\1", html.escape(p, quote=False)) for p in parts[::2])
+    plain = (re.sub(r"([\\*_\[\]#|{}])", r"\\\1", html.escape(p, quote=False)) for p in parts[::2])
     return "".join(a + b for a, b in zip(plain, [*parts[1::2], ""], strict=True))
 
 
@@ -40,9 +51,14 @@ def claim_page(claim: Any) -> str:
     """One claim: statement, formula, hypotheses, forms, counterexamples, what to type."""
     from latex2mathml.converter import convert
 
+    from headcount.core import papers
     from headcount.theory import read_certificate, shipped_certificates
 
-    lines = [f"# {claim.id}", "", f"**{escape(claim.title)}**, {escape(claim.equations)} ({claim.kind})"]
+    lines = [
+        f"# {claim.id}",
+        "",
+        f"**{escape(claim.title)}**, {escape(claim.equations)} ({claim.kind})",
+    ]
     lines += ["", escape(claim.statement), "", f'<div class="formula">{convert(claim.latex)}</div>']
     if claim.hypotheses:
         lines += ["", "## Hypotheses", ""]
@@ -67,8 +83,10 @@ def claim_page(claim: Any) -> str:
     if claim.errata:
         notes = ", ".join(f"[{note}](../../../errata.md#{claim.paper})" for note in claim.errata)
         lines += ["", f"Notes on the text: {notes}."]
-    where = claim.sides.__module__
-    lines += ["", "## Ask it", "", "```console", f"$ headcount falsify {claim.id} --budget small", "```"]
+    where, model = claim.sides.__module__, next(iter(papers[claim.paper].models), "")
+    searched = claim.families or claim.experiment is not None
+    ask = f"falsify {claim.id} --budget small" if searched else f"audit --model {model}"
+    lines += ["", "## Ask it", "", "```console", f"$ headcount {ask}", "```"]
     return "\n".join([*lines, "", f"Its code is in `{where}`.", ""])
 
 
@@ -121,15 +139,26 @@ def _constants(package: ModuleType) -> dict[str, str]:
     if not hasattr(_constants, "found"):
         found: dict[str, str] = {}
         for path in (ROOT / "src" / "headcount").rglob("*.py"):
-            body = ast.parse(path.read_text(encoding="utf-8")).body
-            for node, below in zip(body, body[1:], strict=False):
-                text = below.value if isinstance(below, ast.Expr) else None
-                if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    for target in getattr(node, "targets", [getattr(node, "target", None)]):
-                        if isinstance(target, ast.Name):
-                            found.setdefault(target.id, inspect.cleandoc(text.value))
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            branches = [
+                part
+                for node in tree.body
+                if isinstance(node, ast.If)
+                for part in (node.body, node.orelse)
+            ]
+            for body in (tree.body, *branches):
+                found |= dict(_below_assignments(body))
         _constants.found = found  # type: ignore[attr-defined]
     return _constants.found  # type: ignore[attr-defined, no-any-return]
+
+
+def _below_assignments(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for node, below in itertools.pairwise(body):
+        text = below.value if isinstance(below, ast.Expr) else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            for target in getattr(node, "targets", [getattr(node, "target", None)]):
+                if isinstance(target, ast.Name):
+                    yield target.id, inspect.cleandoc(text.value)
 
 
 def _prose(docstring: str) -> list[str]:
@@ -139,7 +168,9 @@ def _prose(docstring: str) -> list[str]:
         indented = all(line.startswith("    ") for line in paragraph.splitlines())
         literal = paragraph.startswith(">>>") or indented or "----" in paragraph
         aligned = bool(re.search(r"\S {3,}\S", paragraph))
-        lines += ["", "```text", paragraph, "```"] if literal or aligned else ["", escape(paragraph)]
+        lines += (
+            ["", "```text", paragraph, "```"] if literal or aligned else ["", escape(paragraph)]
+        )
     return lines
 
 
@@ -154,7 +185,11 @@ def api_page(layer: str) -> str:
             lines += ["```py", f"{name}{_signature(value)}", "```"]
         lines += _prose(documentation(package, name))
         for method, function in _methods(value):
-            lines += ["", f"**`.{method}{_signature(function)}`**", *_prose(inspect.getdoc(function) or "")]
+            lines += [
+                "",
+                f"**`.{method}{_signature(function)}`**",
+                *_prose(inspect.getdoc(function) or ""),
+            ]
     return "\n".join([*lines, ""])
 
 
@@ -166,11 +201,26 @@ def _methods(value: Any) -> Iterator[tuple[str, Any]]:
                 yield name, function
 
 
+class _Bare(str):
+    """An annotation that is shown without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _bare(annotation: Any) -> Any:
+    text = getattr(annotation, "__forward_arg__", annotation)
+    return _Bare(text) if isinstance(text, str) else annotation
+
+
 def _signature(value: Any) -> str:
     try:
-        return re.sub(r"0x[0-9a-f]+", "0x...", str(inspect.signature(value)))
+        found = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
+    parameters = [p.replace(annotation=_bare(p.annotation)) for p in found.parameters.values()]
+    found = found.replace(parameters=parameters, return_annotation=_bare(found.return_annotation))
+    return re.sub(r"0x[0-9a-f]+", "0x...", str(found))
 
 
 def generated() -> dict[str, str]:
@@ -188,7 +238,11 @@ def generated() -> dict[str, str]:
     words = "Every figure that `headcount reproduce` knows, of the papers and beyond them."
     pages["reference/figures/index.md"] = index_page("Figures", words, listed)
     listed = [
-        (f"headcount.{n}", f"{n}.md", (importlib.import_module(f"headcount.{n}").__doc__ or "").split("\n")[0])
+        (
+            f"headcount.{n}",
+            f"{n}.md",
+            (importlib.import_module(f"headcount.{n}").__doc__ or "").split("\n")[0],
+        )
         for n in LAYERS
     ]
     pages["reference/api/index.md"] = index_page("API", "The layers, from the bottom up.", listed)

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CONFIRMED = "confirmed"
+"""The interval lies inside the expected range."""
 NOT_CONFIRMED = "not confirmed"
+"""The interval lies outside the expected range."""
 INCONCLUSIVE = "inconclusive"
+"""The interval straddles the edge of the expected range, or there is none."""
 OUTCOMES = (CONFIRMED, NOT_CONFIRMED, INCONCLUSIVE)
 
 
