@@ -51,6 +51,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("core/_rounding", ("theory/test_engine", "theory/test_verdicts")),
     ("theory/_verdict", ("theory/test_verdicts", "theory/test_engine", "theory/test_power")),
     ("theory/_frequency", ("theory/test_verdicts", "theory/test_engine")),
+    ("theory/families", ("theory/test_families",)),
     ("theory/domain", ("theory/test_domain", "theory/test_forgeries")),
     ("theory/*", ("theory/test_recheck", "theory/test_engine", "theory/test_forgeries")),
     ("training/_path_*", ("training/test_paths", "training/test_path_{key}")),
@@ -58,7 +59,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("training/_projections", ("training/test_projections",)),
     ("training/_recorders", ("training/test_recorders",)),
     ("training/_rules", ("training/test_rules",)),
-    ("training/_paths", ("training/test_paths",)),
+    ("training/_paths", ("training/test_paths", "kernels/test_head_groups")),
     ("training/*", ("training/test_train", "training/test_run", "training/test_config")),
     ("kernels/_lambda_min", ("kernels/test_spectrum", "kernels/test_lambda_min")),
     ("kernels/_margin", ("kernels/test_margin", "kernels/test_head_groups")),
@@ -71,7 +72,8 @@ def tests_of(path: str) -> list[str]:
     stem = path.removesuffix(".py")
     for pattern, tests in TESTS:
         if fnmatch.fnmatchcase(stem, pattern):
-            named = [test.format(key=stem.rsplit("_path_", 1)[-1]) for test in tests]
+            cheap = ("theory/test_small_parts",) if stem.startswith("theory/") else ()
+            named = [test.format(key=stem.rsplit("_path_", 1)[-1]) for test in (*cheap, *tests)]
             return [f"tests/{t}.py" for t in named if (ROOT / "tests" / f"{t}.py").exists()]
     raise SystemExit(f"no tests are named for {path}")
 

@@ -136,15 +136,17 @@ def _dry_run(
     plan: Plan, out: Path, workers: int | None, executor: str | None, *, json: bool
 ) -> int:
     """Show what would be done."""
-    from ..lab import Store, cost, slurm_submission, survey
+    from ..lab import Store, cost, cost_model, slurm_submission, survey
     from ..report import plan_table
 
     console, notes = consoles(json)
-    state = survey(plan, Store(out, notes.print))
+    store = Store(out, notes.print)
+    state = survey(plan, store)
+    lacking = [plan.unique[address] for address in state.of("missing")]
+    costs = cost_model(plan.unique.values() if lacking else (), store)
     count = _worker_count(workers)
     if json:
-        lacking = [plan.unique[address] for address in state.of("missing")]
-        estimate = cost(lacking, count)
+        estimate = cost(lacking, count, costs)
         print_json(
             {
                 **_summary(plan, _counts(plan, state), 0.0, None, []),
@@ -154,13 +156,13 @@ def _dry_run(
                     "workers": count,
                     "estimated_seconds": estimate.seconds,
                     "estimated_bytes": estimate.bytes,
+                    "past_trials": estimate.past,
                 },
             }
         )
     else:
-        console.print(plan_table(plan, state, count))
+        console.print(plan_table(plan, state, count, costs))
     if executor is not None and executor.startswith("slurm") and not json:
-        lacking = [plan.unique[address] for address in state.of("missing")]
         console.print(slurm_submission(executor, out, lacking), markup=False, highlight=False)
     return 0
 

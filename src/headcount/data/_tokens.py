@@ -71,12 +71,12 @@ def tokenise_words(sentences: Sequence[str], *, vocabulary: int, longest: int) -
 
 def _read_tokenizer(path: Path, vocabulary: int) -> Any:
     def unusable(problem: str, fix: str) -> BadArgument:
-        return BadArgument("tokenizer", str(path), problem, fix=fix)
+        return BadArgument("tokenizer", path.name, f"{path} {problem}", fix=fix)
 
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise unusable("needs tokenizers", "pip install 'headcount[text]'") from error
+        raise unusable("needs the package tokenizers", "pip install 'headcount[text]'") from error
     if not path.is_file():
         raise unusable("is missing", "put the checkpoint's tokenizer.json there")
     try:
@@ -112,7 +112,7 @@ def restrict_vocabulary(
 
 def padded_width(length: int, longest: int) -> int:
     """The least of WIDTHS that holds `length`, but never more than `longest`."""
-    return min((w for w in WIDTHS if w >= length), default=longest) if length < longest else longest
+    return min([w for w in WIDTHS if w >= length] + [longest])
 
 
 def pad(numbers: Sequence[Sequence[int]], width: int) -> Int[np.ndarray, "n T 2"]:
@@ -137,6 +137,9 @@ def batches(
     """
     check_count("size", size)
     lengths = np.array([len(line) for line in numbers])
+    if lengths.max() > longest:
+        problem = f"is a sentence of more than {longest} tokens"
+        raise BadArgument("numbers", int(lengths.max()), problem, fix="truncate it in tokenise")
     if key is None:
         groups = _cut(np.argsort(lengths, kind="stable"), size)
     else:

@@ -139,6 +139,8 @@ class DaskExecutor(TrialExecutor):
                 f"start some with: dask worker {self.address}"
             )
         for address, answer in found.items():
+            if isinstance(answer, OSError):
+                continue  # it died meanwhile; who takes its place is asked with every trial
             if isinstance(answer, BaseException):
                 problem = f"cannot run Headcount ({type(answer).__name__}: {answer})"
             else:

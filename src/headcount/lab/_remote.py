@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..core import is_abandoned, owner
 from ._executors import thread_settings
 from ._record import versions
 from ._store import Store
@@ -86,8 +87,11 @@ def describe_worker(locations: list[str], settings: Mapping[str, str]) -> dict[s
 
 def make_probe(folder: Path) -> tuple[str, str]:
     """A file in the results folder, and its content, by which workers know that they share it."""
-    token = secrets.token_hex(16)
-    path = folder.resolve() / "running" / f"{token}.probe"
+    running, token = folder.resolve() / "running", secrets.token_hex(16)
+    for old in running.glob("*.probe"):
+        if is_abandoned(old):
+            old.unlink(missing_ok=True)
+    path = running / f"sweep.{owner()}-{token[:8]}.probe"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(token)
     return str(path), token

@@ -306,7 +306,7 @@ def _search_width(reaches: Reaches, unit: int, most: int) -> tuple[float | None,
     """Upwards: every width up to 16 units, then four per octave, then inside the last cell."""
     grid = [unit * k for k in range(1, 17)]
     while grid[-1] < most:
-        grid.append(max(round(grid[-1] * 2**0.25 / unit), grid[-1] // unit + 1) * unit)
+        grid.append(round(grid[-1] * 2**0.25 / unit) * unit)
     grid = [m for m in grid if m <= most]
     failed = 0
     for m in grid:

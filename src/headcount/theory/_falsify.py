@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, float64, stream
+from ..core import BadArgument, check_choice, check_count, float64, round_up, stream
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
 from ._corpus import known_instances
@@ -22,7 +22,6 @@ from ._lemma_report import LOOSE, Shown, SizeRatio, growth_of, in_words, points_
 from ._lemma_search import preferred, search_lemma
 from ._prove import Proof, Status, prove, ratio_in_balls
 from ._pytree import arrays_of
-from ._rounding import round_up
 from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
 from ._sizes import sizes_of

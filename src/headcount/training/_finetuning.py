@@ -122,7 +122,8 @@ def _step(
         return share @ each, share @ hits.astype(each.dtype)
 
     (value, right), gradient = jax.value_and_grad(loss, has_aux=True)(state.params)
-    update, optimiser = transform.update(gradient, state.optimiser, state.params)
+    with jax.numpy_dtype_promotion("standard"):  # optax counts its steps in int32
+        update, optimiser = transform.update(gradient, state.optimiser, state.params)
     params = optax.apply_updates(state.params, update)
     return FineTuningState(params, optimiser, state.step + 1), value, right
 

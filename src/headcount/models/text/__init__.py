@@ -7,5 +7,6 @@ from ._encoder import HEAD_RULES as HEAD_RULES
 from ._encoder import POOLINGS as POOLINGS
 from ._encoder import TextClassifier as TextClassifier
 from ._encoder import TextParams as TextParams
+from ._layerwise import LayerwiseMargin as LayerwiseMargin
 from ._tiny import TINY as TINY
 from ._tiny import random_encoder as random_encoder

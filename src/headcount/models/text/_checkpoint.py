@@ -105,7 +105,7 @@ def _opened(path: Path) -> Iterator[tuple[Take, bool]]:
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
         raise BadArgument(
-            "checkpoint", str(path), "needs safetensors", fix="pip install 'headcount[text]'"
+            "checkpoint", path.name, "needs safetensors", fix="pip install 'headcount[text]'"
         ) from error
     if not path.is_file():
         raise _broken(path, "is missing")
@@ -141,14 +141,13 @@ def _tensor(
         raise _broken(path, f"has no tensor {name}")
     about = file.get_slice(found)
     if tuple(about.get_shape()) != shape:
-        raise _broken(
-            path, f"{found} has shape {tuple(about.get_shape())}, config.json wants {shape}"
-        )
+        actual = tuple(about.get_shape())
+        raise _broken(path, f"has {found} of shape {actual}, by config.json expected {shape}")
     if about.get_dtype() not in ("F16", "F32", "F64"):
-        raise _broken(path, f"{found} has type {about.get_dtype()}, not a float NumPy knows")
+        raise _broken(path, f"has {found} of type {about.get_dtype()}, not F16, F32 or F64")
     values = file.get_tensor(found).astype(np.float32)
     if not np.isfinite(values).all():
-        raise _broken(path, f"{found} has NaN or infinite entries")
+        raise _broken(path, f"has NaN or infinite entries in {found}")
     return values
 
 
@@ -191,4 +190,6 @@ def _feed(take: Take, config: CheckpointConfig, layer: int) -> FeedForwardParams
 
 
 def _broken(path: Path, problem: str) -> BadArgument:
-    return BadArgument("checkpoint", str(path), problem, fix="fetch the checkpoint again")
+    return BadArgument(
+        "checkpoint", path.name, f"{path} {problem}", fix="fetch the checkpoint again"
+    )

@@ -51,7 +51,7 @@ def read_config(folder: str | Path) -> CheckpointConfig:
     path = Path(folder) / CONFIG_FILE
 
     def unusable(problem: str, fix: str) -> BadArgument:
-        return BadArgument("checkpoint", str(path), problem, fix=fix)
+        return BadArgument("checkpoint", path.name, f"{path} {problem}", fix=fix)
 
     if not path.is_file():
         raise unusable("is missing", f"name a folder with {CONFIG_FILE} and model.safetensors")
@@ -65,11 +65,12 @@ def read_config(folder: str | Path) -> CheckpointConfig:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise unusable(
-            f"{where}: {first['msg']}", "use a BERT or RoBERTa encoder with absolute positions"
+            f"is not usable: {where}: {first['msg']}",
+            "use a BERT or RoBERTa encoder with absolute positions",
         ) from error
     if config.hidden_size % config.num_attention_heads:
         raise unusable(
-            f"hidden_size {config.hidden_size} is not a multiple of num_attention_heads "
+            f"is wrong: hidden_size {config.hidden_size} is not a multiple of num_attention_heads "
             f"{config.num_attention_heads}",
             "fetch the checkpoint again",
         )

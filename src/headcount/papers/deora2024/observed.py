@@ -91,9 +91,9 @@ def run_instances(
 def trace(run: RunInstance, path: Any) -> RunTrace:
     """The terms of every step, from the iterates (K+1, G, p) that training recorded."""
     with float64():
-        rows = jnp.asarray(path)
-        terms = jax.jit(lambda i, p: jax.lax.map(lambda x: step_terms(i, x)[1], p))(run, rows[:-1])
-        return jax.tree.map(np.asarray, jax.jit(trace_of)(run, rows[-1], terms))
+        moved = jnp.asarray(path) - path[0]
+        terms = jax.jit(lambda i, p: jax.lax.map(lambda x: step_terms(i, x)[1], p))(run, moved[:-1])
+        return jax.tree.map(np.asarray, jax.jit(trace_of)(run, moved[-1], terms))
 
 
 def offers_of(

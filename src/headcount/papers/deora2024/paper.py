@@ -27,6 +27,7 @@ _FIGURES = (
     "fig4",
     "fig5",
     "fig6",
+    "text_kernel",
     "one_head",
     "random_start",
     "samples",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from ....core import Array
+from ....core import Array, BadArgument
 from ....lab import Context, Measurement
 
 if TYPE_CHECKING:
     from ....models.text import TextClassifier, TextParams
-    from ....training import FineTuningState
+    from ....training import FineTuning
+
+Seen: TypeAlias = list[tuple[float, float]]
 
 
 class Task(NamedTuple):
@@ -72,17 +74,60 @@ def measure_finetuning(config: dict[str, Any], context: Context) -> dict[str, An
 
     Training numbers are means over the batches since the last record, before each update.
     """
-    from ....core import stream
-    from ....training import FineTuning, adamw
+    from ....training import losses_and_hits
 
     task = load_task(config)
+    training = training_of(config, task)
+    labels = task.validation_labels.astype(np.int32)
+
+    def look(params: TextParams, seen: Seen) -> dict[str, float]:
+        losses, hits = losses_and_hits(training.outputs(params, task.validation), labels)
+        loss, accuracy = np.mean(seen, axis=0) if seen else (np.nan, np.nan)
+        return {
+            "train_loss": loss,
+            "train_accuracy": accuracy,
+            "validation_loss": float(np.mean(np.asarray(losses))),
+            "validation_accuracy": float(np.mean(np.asarray(hits))),
+        }
+
+    return {
+        **follow(config, context, training, task, look),
+        "truncated": task.truncated,
+        "longest_sentence": max(len(line) for line in (*task.train, *task.validation)),
+    }
+
+
+def training_of(config: Mapping[str, Any], task: Task) -> FineTuning:
+    """AdamW with the numbers of the trial."""
+    from ....training import FineTuning, adamw
+
     rule = adamw(config["eta"], config["weight_decay"], batch_size=config["batch_size"])
-    training = FineTuning(task.model, rule)
-    state = training.start(task.params)
+    return FineTuning(task.model, rule)
+
+
+def follow(
+    config: Mapping[str, Any],
+    context: Context,
+    training: FineTuning,
+    task: Task,
+    look: Callable[[TextParams, Seen], dict[str, float]],
+) -> dict[str, Any]:
+    """Fine-tune, and `look(params, seen)` at the start and `records` times, evenly spread.
+
+    `seen` holds loss and share of right answers of the batches since the last look. A run that
+    diverges keeps what it has; the rest is NaN.
+    """
+    from ....core import stream
+
     steps = config["epochs"] * -(-len(task.labels) // config["batch_size"])
-    at = np.unique(np.linspace(0, steps, config["records"] + 1).round().astype(int))
-    rows = [[np.nan, np.nan, *_scores(training, state, task)]]
-    seen: list[tuple[float, float]] = []
+    if config["records"] > steps:
+        problem = f"exceeds the {steps} steps of the run"
+        raise BadArgument("records", config["records"], problem, fix="train longer")
+    at = np.linspace(0, steps, config["records"] + 1).round().astype(int)
+    state = training.start(task.params)
+    seen: Seen = []
+    first = look(state.params, seen)
+    rows = [list(first.values())]
     saved = context.restore()
     if saved is not None:
         state, rows = unpacked(saved, state), saved["rows"].tolist()
@@ -97,31 +142,14 @@ def measure_finetuning(config: dict[str, Any], context: Context) -> dict[str, An
             context.diverged(f"the loss is not finite at step {step}")
             break
         if step in at:
-            rows.append([*np.mean(seen, axis=0), *_scores(training, state, task)])
+            rows.append(list(look(state.params, seen).values()))
             seen = []
             if context.checkpoint_due():
                 context.checkpoint({"rows": np.array(rows), **packed(state)})
-    table = np.full((config["records"] + 1, 4), np.nan)
+    table = np.full((len(at), len(first)), np.nan)
     table[: len(rows)] = rows
-    names = ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy")
-    epochs = np.full(config["records"] + 1, np.nan)
-    epochs[: len(at)] = at * config["epochs"] / steps
-    return {
-        **{name: table[:, i] for i, name in enumerate(names)},
-        "epoch": epochs,
-        "record": np.arange(config["records"] + 1),
-        "truncated": task.truncated,
-        "longest_sentence": max(len(line) for line in (*task.train, *task.validation)),
-    }
-
-
-def _scores(training: Any, state: FineTuningState, task: Task) -> tuple[float, float]:
-    """Validation loss and accuracy."""
-    from ....training import losses_and_hits
-
-    outputs = training.outputs(state.params, task.validation)
-    losses, hits = losses_and_hits(outputs, task.validation_labels.astype(np.int32))
-    return float(np.mean(np.asarray(losses))), float(np.mean(np.asarray(hits)))
+    curves = {name: table[:, i] for i, name in enumerate(first)}
+    return {**curves, "epoch": at * config["epochs"] / steps, "record": np.arange(len(at))}
 
 
 def packed(state: Any) -> dict[str, Float[Array, "..."]]:
