@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from docs_blocks import check_shell, run_console, run_python, shell_commands
 
+from docs_blocks import check_shell, run_console, run_python, shell_commands
 from headcount.core import papers
 from headcount.data import data_models
 from headcount.models import initialisations
