@@ -37,6 +37,7 @@ def reproduce_command(
     option: Options = None,
     data_dir: Path | None = None,
     workers: int | None = None,
+    executor: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     strict: Annotated[bool, Parameter(negative=())] = False,
@@ -68,6 +69,9 @@ def reproduce_command(
         Folder of local data files such as MNIST; like the environment variable HEADCOUNT_DATA.
     workers
         Worker processes, one thread each; default: one per core; 0: run in this process.
+    executor
+        Where trials run: processes, inline, dask://HOST:PORT, or slurm with options such as
+        slurm:partition=short,time=60 (see docs/cluster.md).
     json
         Print one JSON object on standard output, progress on standard error.
     dry_run
@@ -83,7 +87,18 @@ def reproduce_command(
         How often a trial is run again whose worker died, ran out of memory or out of time.
     """
     from ..core import BadArgument, check_count
-    from ..lab import Policy, Store, cost, figures, make_plan, parse_options, parse_seeds, survey
+    from ..lab import (
+        Policy,
+        Store,
+        cost,
+        cost_model,
+        figures,
+        make_plan,
+        parse_options,
+        parse_seeds,
+        slurm_submission,
+        survey,
+    )
     from ..report import figures_table, plan_table
 
     console, notes = consoles(json)
@@ -104,12 +119,14 @@ def reproduce_command(
         parse_options(option or []),
     )
     if not dry_run:
-        return _run(plan, out, workers, retry_failed, policy, json=json, strict=strict)
-    state = survey(plan, Store(out, notes.print))
+        return _run(plan, out, workers, executor, retry_failed, policy, json=json, strict=strict)
+    store = Store(out, notes.print)
+    state = survey(plan, store)
+    lacking = [plan.unique[address] for address in state.of("missing")]
+    costs = cost_model(plan.unique.values() if lacking else (), store)
     count = _worker_count(workers)
     if json:
-        lacking = [plan.unique[address] for address in state.of("missing")]
-        estimate = cost(lacking, count)
+        estimate = cost(lacking, count, costs)
         print_json(
             {
                 **_summary(plan, _counts(plan, state), 0.0, None, []),
@@ -119,11 +136,14 @@ def reproduce_command(
                     "workers": count,
                     "estimated_seconds": estimate.seconds,
                     "estimated_bytes": estimate.bytes,
+                    "past_trials": estimate.past,
                 },
             }
         )
     else:
-        console.print(plan_table(plan, state, count))
+        console.print(plan_table(plan, state, count, costs))
+    if executor is not None and executor.startswith("slurm") and not json:
+        console.print(slurm_submission(executor, out, lacking), markup=False, highlight=False)
     return 0
 
 
@@ -155,6 +175,7 @@ def _run(
     plan: Plan,
     out: Path,
     workers: int | None,
+    executor: str | None,
     retry_failed: bool,
     policy: Policy,
     *,
@@ -175,13 +196,14 @@ def _run(
             plan,
             out,
             workers=workers,
+            executor=executor,
             retry_failed=retry_failed,
             reporter=make_reporter(notes),
             policy=policy,
         )
         store = sweep.store or Store(out)
         if sweep.interrupted:
-            return _interrupted(notes, plan, sweep, out)
+            return _interrupted(notes, plan, sweep, out, executor)
         if sweep.problems:
             notes.print(problems_text(sweep.problems))
         counts = _sweep_counts(sweep)
@@ -209,7 +231,7 @@ def _run(
     return NOT_CONFIRMED_CODE if strict and not confirmed else 0
 
 
-def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
+def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path, executor: str | None) -> int:
     from ..lab import Store, survey
     from ..report import seeds_text
 
@@ -224,6 +246,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path) -> int:
             command += ["--option", f"{name}={value}"]
     if out != OUT:
         command += ["--out", str(out)]
+    if executor is not None:
+        command += ["--executor", executor]
     if "HEADCOUNT_DATA" in os.environ:
         command += ["--data-dir", os.environ["HEADCOUNT_DATA"]]
     notes.print(

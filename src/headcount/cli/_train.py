@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..training import Run, TrainConfig
 
 Flag = Annotated[bool, Parameter(negative=())]
-_NOT_SETTINGS = ("config", "problem", "out", "json", "dry_run")
+_NOT_SETTINGS = ("config", "problem", "devices", "out", "json", "dry_run")
 
 
 def train_command(
@@ -39,6 +39,7 @@ def train_command(
     keep: str | None = None,
     dtype: str | None = None,
     chunk: int | None = None,
+    devices: int | None = None,
     out: Path | None = None,
     json: Flag = False,
     dry_run: Flag = False,
@@ -76,6 +77,8 @@ def train_command(
         float32 or float64.
     chunk
         Samples per chunk; default: what fits the cache.
+    devices
+        Split the samples over so many devices; see docs/cluster.md.
     out
         netCDF file; default headcount-runs/<hash of the configuration>.nc.
     json
@@ -93,7 +96,7 @@ def train_command(
         return 0
     _check_writable(target)
     with training_progress(chosen.steps, quiet=json) as progress:
-        run = run_config(chosen, progress=progress)
+        run = run_config(chosen, devices=devices, progress=progress)
     run.save(target)
     if json:
         print_json(summarise(run, chosen, target))

@@ -5,6 +5,8 @@ from ._collect import Collection as Collection
 from ._collect import collect as collect
 from ._context import Context as Context
 from ._context import PlainContext as PlainContext
+from ._costs import CostModel as CostModel
+from ._costs import cost_model as cost_model
 from ._drawing import COLOURS as COLOURS
 from ._drawing import MARKERS as MARKERS
 from ._drawing import draw_interval as draw_interval
@@ -22,6 +24,7 @@ from ._executors import InlineExecutor as InlineExecutor
 from ._executors import TrialExecutor as TrialExecutor
 from ._executors import WorkerDied as WorkerDied
 from ._executors import open_executor as open_executor
+from ._executors import slurm_submission as slurm_submission
 from ._figure import SCALES as SCALES
 from ._figure import Figure as Figure
 from ._figure import Measurement as Measurement

@@ -142,3 +142,11 @@ def thread_settings() -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
     }
+
+
+def slurm_submission(name: str, folder: Path, trials: Sequence[Trial]) -> str:
+    """What `--executor slurm` would submit for these trials."""
+    from ._slurm import SlurmExecutor
+
+    executor = SlurmExecutor.from_text(name.partition(":")[2])
+    return executor.submission(folder, trials) if trials else ""

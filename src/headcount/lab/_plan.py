@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core import BadArgument, check_choice, check_count
 from ._address import canonical_json, content_address
+from ._costs import CostModel
 from ._errors import CorruptFile
 from ._figure import SCALES, Figure, Settings, Trial, figures
 from ._files import read_note, write_note
@@ -63,11 +64,15 @@ class Survey:
 
 @dataclass(frozen=True)
 class Cost:
-    """An estimate: wall time on `workers` workers, and memory while they run."""
+    """An estimate: wall time on `workers` workers, and memory while they run.
+
+    `past` is how many trials of the past it rests on; none: it is the figure's own guess.
+    """
 
     seconds: float
     bytes: float
     workers: int
+    past: int = 0
 
 
 def make_plan(
@@ -98,15 +103,14 @@ def survey(plan: Plan, store: Store) -> Survey:
     return Survey({address: store.state(address) for address in plan.unique})
 
 
-def cost(trials: Sequence[Trial], workers: int) -> Cost:
+def cost(trials: Sequence[Trial], workers: int, costs: CostModel | None = None) -> Cost:
     """Longest first on `workers` workers; memory of the largest trials that can coincide."""
-    workers = max(workers, 1)
-    estimates = [trial.measurement.estimate(trial.config) for trial in trials]
+    workers, costs = max(workers, 1), costs or CostModel()
     loads = [0.0] * workers
-    for seconds, _ in sorted(estimates, reverse=True):
+    for seconds in sorted(map(costs.seconds, trials), reverse=True):
         heapq.heapreplace(loads, loads[0] + seconds)
-    largest = heapq.nlargest(workers, (size for _, size in estimates))
-    return Cost(max(loads), sum(largest), workers)
+    sizes = (trial.measurement.estimate(trial.config)[1] for trial in trials)
+    return Cost(max(loads), sum(heapq.nlargest(workers, sizes)), workers, costs.count)
 
 
 def remember(plan: Plan, store: Store) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ._costs import CostModel
 from ._figure import Trial
 from ._store import Store
 
@@ -45,11 +46,16 @@ class Sweep:
     ratios: list[float] = field(default_factory=list)
     """Of every trial computed here: seconds it took over seconds it was estimated."""
     started: float = field(default_factory=time.monotonic)
+    costs: CostModel = field(default_factory=CostModel)
 
     @property
     def failed(self) -> int:
         """How many trials are not ok."""
         return len(self.problems)
+
+    def expected(self, trial: Trial) -> float:
+        """How many seconds a trial will take, by what past ones took."""
+        return self.costs.seconds(trial)
 
     def running(self) -> Iterator[tuple[Trial, dict[str, Any]]]:
         """The trials of this sweep under way, with what they tell about themselves."""
@@ -59,10 +65,10 @@ class Sweep:
                 yield trial, note
 
     def fraction(self) -> float:
-        """The share of the work of this sweep that is done, by the figure's own estimates."""
+        """The share of the work of this sweep that is done, by what trials are expected to take."""
         done = self.work_done
         for trial, note in self.running():
-            done += estimated_seconds(trial) * min(note["done"] / max(note["total"], 1e-300), 1.0)
+            done += self.expected(trial) * min(note["done"] / max(note["total"], 1e-300), 1.0)
         return min(done / self.work_total, 1.0) if self.work_total else 1.0
 
     def ratio_range(self) -> tuple[float, float]:
@@ -94,7 +100,7 @@ class Sweep:
         """Whether a trial took three times as long as estimates and its own progress allow."""
         usual = float(np.median(self.ratios)) if self.ratios else 1.0
         share = min(max(note["done"] / max(note["total"], 1e-300), 0.0), 1.0)
-        expected = max(estimated_seconds(trial) * usual, 1.0)
+        expected = max(self.expected(trial) * usual, 1.0)
         return share == 0 and note["seconds"] > 3 * expected
 
 
@@ -147,8 +153,3 @@ class Steady(Reporter):
         """Passed on."""
         with contextlib.suppress(OSError):
             self._reporter.end(sweep)
-
-
-def estimated_seconds(trial: Trial) -> float:
-    """The figure's own estimate, never zero."""
-    return max(trial.measurement.estimate(trial.config)[0], 1e-9)

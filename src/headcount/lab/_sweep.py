@@ -14,12 +14,13 @@ from typing import Any
 
 from ..core import BadArgument, check_count
 from ._context import CHECKPOINT_SECONDS
+from ._costs import cost_model
 from ._errors import ExecutionError, StorageError
 from ._executors import Hint, TrialExecutor, WorkerDied, open_executor
 from ._figure import Trial
 from ._files import remove_leftovers
 from ._plan import Plan, remember
-from ._reporting import Problem, Reporter, Steady, Sweep, estimated_seconds
+from ._reporting import Problem, Reporter, Steady, Sweep
 from ._signals import like_ctrl_c
 from ._store import DEFAULT_FOLDER, Store
 from ._trial import DONE, failure_record, make_task
@@ -128,7 +129,7 @@ class _Loop:
 
     def run(self) -> Sweep:
         self.queue.extend(self._missing())
-        self.sweep.work_total = sum(map(estimated_seconds, self.queue))
+        self.sweep.work_total = sum(map(self.sweep.expected, self.queue))
         self.sweep.started = time.monotonic()
         self.reporter.begin(self.sweep)
         try:
@@ -162,7 +163,9 @@ class _Loop:
             self.sweep.cached += 1
             self.cached.add(trial.address)
             self._note_problem(trial, outcome, reason)
-        return sorted(missing, key=lambda trial: (-estimated_seconds(trial), trial.group))
+        if missing:
+            self.sweep.costs = cost_model(self.plan.unique.values(), self.store)
+        return sorted(missing, key=lambda trial: (-self.sweep.expected(trial), trial.group))
 
     def _work_off(self) -> None:
         """Until every planned trial is there: results that vanish meanwhile are computed again."""
@@ -205,7 +208,7 @@ class _Loop:
         self.reporter.tick(self.sweep)
 
     def _submit(self, trial: Trial) -> None:
-        estimate = estimated_seconds(trial)
+        estimate = self.sweep.expected(trial)
         limit = self.policy.limit(estimate, self.slowdown)
         task = make_task(
             trial,
@@ -217,7 +220,7 @@ class _Loop:
         )
         self.sweep.in_flight[trial.address] = trial
         try:
-            hint = Hint(trial.group, *trial.measurement.estimate(trial.config))
+            hint = Hint(trial.group, estimate, trial.measurement.estimate(trial.config)[1])
             future = self.executor.submit_trial(task, hint)
         except BrokenExecutor as error:
             raise _broken(error) from error
@@ -268,9 +271,9 @@ class _Loop:
             outcome = answer.get("outcome", status)
             self._note_problem(trial, outcome, answer["reason"])
             self.sweep.run += 1
-            self.sweep.work_done += estimated_seconds(trial)
+            self.sweep.work_done += self.sweep.expected(trial)
             if status in DONE and answer["seconds"]:
-                self.sweep.ratios.append(answer["seconds"] / estimated_seconds(trial))
+                self.sweep.ratios.append(answer["seconds"] / self.sweep.expected(trial))
                 if len(self.sweep.ratios) % 20 == 3:
                     self.slowdown = self.sweep.ratio_range()[1]
             self.reporter.finished(self.sweep, trial, {**answer, "outcome": outcome})

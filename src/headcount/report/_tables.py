@@ -16,6 +16,7 @@ from ..lab import (
     CONFIRMED,
     INCONCLUSIVE,
     Cost,
+    CostModel,
     Figure,
     Finding,
     Plan,
@@ -38,7 +39,7 @@ def figures_table(figures: Sequence[Figure]) -> Table:
     return table
 
 
-def plan_table(plan: Plan, state: Survey, workers: int) -> Group:
+def plan_table(plan: Plan, state: Survey, workers: int, costs: CostModel) -> Group:
     """What a dry run shows: every number of the scale, the trials, time and memory."""
     numbers = Table.grid(padding=(0, 2))
     for name, value in {**plan.settings, "seeds": seeds_text(plan.seeds), **plan.options}.items():
@@ -47,14 +48,14 @@ def plan_table(plan: Plan, state: Survey, workers: int) -> Group:
     missing = set(state.of("missing"))
     for name, trials in _groups(plan).items():
         lacking = sum(trial.address in missing for trial in trials)
-        each = trials[0].measurement.estimate(trials[0].config)[0]
+        each = costs.seconds(trials[0])
         cells = (name, len(trials), len(trials) - lacking, lacking, f"{each:.3g}")
         groups.add_row(*(Text(str(cell)) for cell in cells))
     return Group(
         Text(f"{plan.figure.id} at scale {plan.scale}: {plan.figure.title}"),
         numbers,
         groups,
-        Text(cost_sentence(cost([plan.unique[a] for a in missing], workers), len(missing))),
+        Text(cost_sentence(cost([plan.unique[a] for a in missing], workers, costs), len(missing))),
     )
 
 
@@ -64,7 +65,8 @@ def cost_sentence(estimate: Cost, count: int) -> str:
         return "Everything is stored; nothing to run."
     return (
         f"Estimated: {count} trials, {duration(estimate.seconds)} on {estimate.workers} "
-        f"worker{'s' if estimate.workers > 1 else ''}, {decimal(int(estimate.bytes))} of memory."
+        f"worker{'s' if estimate.workers > 1 else ''}, {decimal(int(estimate.bytes))} of memory; "
+        + (f"from {estimate.past} past trials." if estimate.past else "a guess, none has run here.")
     )
 
 

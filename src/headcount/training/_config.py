@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import jax
 import xarray as xr
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -288,13 +289,15 @@ def run_config(
     built: Built | None = None,
     trace: str | Tracer | Sequence[str | Tracer] = (),
     record: Sequence[Recorder] = (),
+    devices: int | Sequence[jax.Device] | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
     """Build, unless that is done, and train; the run's settings hold the whole configuration.
 
     `trace` is no part of it: tracing changes nothing that a configuration describes.
-    `record` are recorders beside those that the configuration names.
+    `record` are recorders beside those that the configuration names; `devices` are those over
+    which the samples are split.
     """
     built = built or build(config)
     run = train(
@@ -314,6 +317,7 @@ def run_config(
         dtype=config.dtype,
         chunk=config.chunk,
         tokens=built.token_form,
+        devices=devices,
         progress=progress,
         checkpoint=checkpoint,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float
 
 from ..core import (
@@ -22,6 +23,7 @@ from ..core import (
 from ..core._precision import DTYPES
 from ..core._tree import blocks
 from ..data import PositionalTokens
+from ._devices import check_split
 from ._loop import Loop
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule
@@ -63,6 +65,7 @@ class Setup:
     dtype: str
     chunk: int | None
     tokens: PositionalTokens | None
+    mesh: Mesh | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.rule, UpdateRule):
@@ -80,6 +83,7 @@ class Setup:
         self._check_validation()
         self._check_params()
         self._check_passes()
+        check_split(self.mesh, self.n, self.rule.batch_size, bool(self.tracers))
 
     @property
     def shared(self) -> bool:
@@ -108,6 +112,7 @@ class Setup:
             self.keep,
             self.tokens,
             self.tracers,
+            self.mesh,
         )
 
     def held_out(self, alone: bool) -> tuple[Array, Array] | None:
@@ -184,4 +189,5 @@ class Setup:
             "n": self.n,
             "T": self.T,
             "dtype": self.dtype,
+            "devices": 1 if self.mesh is None else self.mesh.size,
         }

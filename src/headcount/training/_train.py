@@ -14,6 +14,7 @@ from jaxtyping import Num
 
 from ..core import MEAN_SQUARED, Array, Loss, cast, loss_of, precision, stream
 from ..data import PositionalTokens
+from ._devices import place, sample_mesh
 from ._loop import Problem, State
 from ._programs import programs
 from ._recorders import Recorder, recorders
@@ -62,6 +63,7 @@ def train(
     dtype: str = "float32",
     chunk: int | None = None,
     tokens: PositionalTokens | None = None,
+    devices: int | Sequence[jax.Device] | None = None,
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Run:
@@ -72,7 +74,8 @@ def train(
     recorders, run at step 0, every `record_every` steps and at the end. `trace` names tracers:
     numbers at every step that share the gradient's own pass. `keep` may ask for the "average" and
     the "best" iterate. `tokens` is the form that all samples have, which some models' gradients
-    use. A loss that is not finite stops its seed, is recorded, and leaves the other seeds alone.
+    use. With `devices` the samples are split over so many (or these) devices. A loss that is not
+    finite stops its seed, is recorded, and leaves the other seeds alone.
     """
     start = initial if seeds is not None else stack_seeds([initial])
     setup = Setup(
@@ -92,6 +95,7 @@ def train(
         dtype=dtype,
         chunk=chunk,
         tokens=tokens,
+        mesh=sample_mesh(devices),
     )
     with precision(dtype):
         run = _Trainer(setup, checkpoint, progress).run()
@@ -124,13 +128,15 @@ class _Trainer:
         # The own data of a single seed is passed like shared data: it need not be sliced, so it
         # is not copied.
         alone = len(setup.seeds) == 1 and not setup.shared
-        self.problem = Problem(
-            start=cast(setup.start, setup.dtype),
-            x=cast(setup.x[0] if alone else setup.x, setup.dtype),
-            y=cast(setup.y[0] if alone else setup.y, setup.dtype),
-            key=jnp.asarray(keys),
-            validation=cast(setup.held_out(alone), setup.dtype),
-        )
+        data = (setup.x[0], setup.y[0]) if alone else (setup.x, setup.y)
+        held_out = setup.held_out(alone)
+        if setup.mesh is None:
+            whole = split = partial(cast, dtype=setup.dtype)
+        else:
+            whole = partial(place, dtype=setup.dtype, mesh=setup.mesh)
+            split = partial(whole, axis=data[1].ndim - 1)
+        x, y = split(data)
+        self.problem = Problem(whole(setup.start), x, y, whole(keys), whole(held_out))
 
     def run(self) -> Run:
         """Advance from record point to record point."""
