@@ -51,6 +51,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("core/_rounding", ("theory/test_engine", "theory/test_verdicts")),
     ("theory/_verdict", ("theory/test_verdicts", "theory/test_engine", "theory/test_power")),
     ("theory/_frequency", ("theory/test_verdicts", "theory/test_engine")),
+    ("theory/_registry", ("theory/test_registry",)),
     ("theory/families", ("theory/test_families",)),
     ("theory/domain", ("theory/test_domain", "theory/test_forgeries")),
     ("theory/*", ("theory/test_recheck", "theory/test_engine", "theory/test_forgeries")),

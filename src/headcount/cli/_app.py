@@ -33,6 +33,7 @@ app = cyclopts.App(
     version=__version__,
     help_format="markdown",
 )
+"""The command line as a cyclopts application."""
 app.command(train_command, name="train")
 app.command(audit_command, name="audit")
 app.command(list_command, name="list")

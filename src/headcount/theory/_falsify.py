@@ -32,6 +32,7 @@ BUDGETS = {
     "default": Budget(random=2000, restarts=24, steps=600, sizes=2),
     "large": Budget(random=20000, restarts=96, steps=2000, sizes=6),
 }
+"""How much a search may try, by name."""
 
 
 LEMMA_BUDGETS = {
