@@ -108,6 +108,8 @@ figure = lab.register(
         verdicts=verdicts,
         plot=plot,
         options={"rule": ("plain", "other")},
+        judged=lab.SCALES,
+        least_seeds=2,
     )
 )
 
