@@ -118,23 +118,23 @@ def _damage(bench: Bench, path: Path, kind: str, others: list[Path]) -> None:
         path.unlink()
 
 
-def at_rest(kind: str, pattern: str) -> Callable[[Bench], None]:
+def at_rest(kind: str, *patterns: str) -> Callable[[Bench], None]:
     """Files of a finished or half-finished folder are damaged between two sweeps."""
 
     def fault(bench: Bench) -> None:
         store = bench.folder(0.0)
-        child = bench.start(store, TOY_PAUSE=PAUSE if "checkpoints" in pattern else "0")
-        if "checkpoints" in pattern:
+        unfinished = "checkpoints" in patterns[0]
+        child = bench.start(store, TOY_PAUSE=PAUSE if unfinished else "0")
+        if unfinished:
             time.sleep(bench.draw.uniform(0.2, 0.5))
             os.kill(child, signal.SIGKILL)
         bench.wait(child)
         with contextlib.suppress(Exception):  # an index, where the sweep came this far
             lab.collect(bench.plan, lab.Store(store.folder))
-        files = [path for path in store.folder.glob(pattern) if path.is_file()]
+        files = [path for pattern in patterns for path in store.folder.glob(pattern)]
         if files:
-            others = files
-            if "checkpoints" in pattern:  # a sound state, of another trial
-                others = [*files, *other_states(bench)]
+            # For a checkpoint: a sound state, of another trial.
+            others = [*files, *other_states(bench)] if unfinished else files
             _damage(bench, bench.draw.choice(files), kind, others)
         bench.judge(store, STORAGE)
 
@@ -276,11 +276,11 @@ FAULTS: dict[str, tuple[Callable[[Bench], int | None], int]] = {
     "workers killed": (kill_workers, 6),
     "Ctrl-C, SIGTERM, SIGHUP": (interrupt, 50),
     **{
-        f"{where} {kind}": (at_rest(kind, pattern), count)
-        for where, pattern, count in (
-            ("trial", "trials/*/*.h5", 25),
-            ("checkpoint", "checkpoints/*.h5", 12),
-            ("plan, marker or index", "[pih]*/*[.jh]*", 8),
+        f"{where} {kind}": (at_rest(kind, *patterns), count)
+        for where, patterns, count in (
+            ("trial", ("trials/*/*.h5",), 25),
+            ("checkpoint", ("checkpoints/*.h5",), 12),
+            ("plan, marker or index", ("plans/*.json", "index/*.h5", "*.json"), 8),
         )
         for kind in ("truncated", "flipped", "swapped", "deleted")
     },
