@@ -112,6 +112,10 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "padding": (lambda x: lax.pad(x, 7.0, [(2, -1, 1)]), V),
     "counting": (lambda x: x + jnp.arange(5) + jnp.arange(5.0), V),
+    "counting along rows": (
+        lambda a: (a * jnp.eye(4), a + lax.broadcasted_iota(int, (4, 4), 1)),
+        A,
+    ),
     "gather": (lambda a: (a[jnp.array([2, 0, -1])], a[jnp.array([1, 1]), jnp.array([0, 3])]), A),
     "gather outside": (lambda x: x.at[jnp.array([1, 9])].get(mode="fill", fill_value=0.5), V),
     "scatter": (
@@ -131,8 +135,10 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "leader": (lambda x: x[jnp.argmax(x)], V),
     "order": (lambda x: (jnp.sort(x), jnp.argsort(x), x[jnp.argsort(jnp.sin(x))]), V),
+    "order of rows": (lambda a: (jnp.sort(a, axis=0), jnp.argsort(a, axis=1)), A),
     "loops": (lambda x: (_loop(x), _steps(x)), V),
     "branches": (lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), V),
+    "the other branch": (lambda x: lax.cond(x[0] > 9, jnp.sin, jnp.cos, x), V),
     "many branches": (lambda k, x: lax.switch(k, [jnp.sin, jnp.cos, jnp.exp], x), np.int64(2), V),
     "calls": (
         lambda x: (jax.nn.relu(x), doubled(x), jax.checkpoint(jnp.sin)(x), jnp.copy(x)),

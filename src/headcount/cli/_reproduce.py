@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from ._flags import Whole
 from ._output import consoles, print_json
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ def reproduce_command(
     /,
     *,
     list_figures: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    everything: Annotated[bool, Parameter(name="--all", negative=())] = False,
     scale: Scale = "quick",
     seeds: str | None = None,
     out: Path = OUT,
     option: Options = None,
     data_dir: Path | None = None,
-    workers: int | None = None,
+    model_dir: Path | None = None,
+    workers: Whole | None = None,
     executor: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     dry_run: Annotated[bool, Parameter(negative=())] = False,
@@ -57,6 +60,9 @@ def reproduce_command(
         Name such as arda2026/fig1.
     list_figures
         List all figures and stop.
+    everything
+        Every figure, then an audit and a head count for each paper: what `headcount report` shows.
+        With --json one object on a line for each figure.
     scale
         smoke: seconds; quick: minutes on a laptop; paper: the paper's own sizes.
     seeds
@@ -67,6 +73,8 @@ def reproduce_command(
         A figure's named choice, as name=value; may be repeated.
     data_dir
         Folder of local data files such as MNIST; like the environment variable HEADCOUNT_DATA.
+    model_dir
+        Folder of a pretrained text encoder; like the environment variable HEADCOUNT_MODEL.
     workers
         Worker processes, one thread each; default: one per core; 0: run in this process.
     executor
@@ -87,39 +95,51 @@ def reproduce_command(
         How often a trial is run again whose worker died, ran out of memory or out of time.
     """
     from ..core import BadArgument, check_count
-    from ..lab import (
-        Policy,
-        Store,
-        cost,
-        cost_model,
-        figures,
-        make_plan,
-        parse_options,
-        parse_seeds,
-        slurm_submission,
-        survey,
-    )
-    from ..report import figures_table, plan_table
+    from ..lab import Policy, figures, make_plan, parse_options, parse_seeds
+    from ..report import figures_table
 
     console, notes = consoles(json)
     if list_figures:
         return _list(console, json, figures_table([f for _, f in figures.items()]))
-    if figure is None:
-        raise BadArgument("figure", None, "is missing", fix="see headcount reproduce --list")
+    if figure is None and not everything:
+        fix = "see headcount reproduce --list, or reproduce all with --all"
+        raise BadArgument("figure", None, "is missing", fix=fix)
+    if everything and (figure is not None or option):
+        problem = "chooses one figure, and --all all of them"
+        raise BadArgument("figure", figure or option, problem, fix="leave one of them out")
     if workers is not None:
         check_count("workers", workers, least=0)
     policy = Policy(time_limit=trial_timeout, retries=retries)
     if data_dir is not None:
         # Workers inherit the environment; a path in a trial's configuration would change its name.
         os.environ["HEADCOUNT_DATA"] = str(data_dir.resolve())
-    plan = make_plan(
-        figure,
-        scale,
-        None if seeds is None else parse_seeds(seeds),
-        parse_options(option or []),
-    )
-    if not dry_run:
+    if model_dir is not None:
+        os.environ["HEADCOUNT_MODEL"] = str(model_dir.resolve())
+    chosen = None if seeds is None else parse_seeds(seeds)
+
+    def one(name: str) -> int:
+        plan = make_plan(name, scale, chosen, parse_options(option or []))
+        if dry_run:
+            return _dry_run(plan, out, workers, executor, json=json)
         return _run(plan, out, workers, executor, retry_failed, policy, json=json, strict=strict)
+
+    if figure is not None:
+        return one(figure)
+    if dry_run:
+        return max(one(name) for name in figures)
+    from ._everything import run_everything
+
+    return run_everything(scale, out, notes.print, one)
+
+
+def _dry_run(
+    plan: Plan, out: Path, workers: int | None, executor: str | None, *, json: bool
+) -> int:
+    """Show what would be done."""
+    from ..lab import Store, cost, cost_model, slurm_submission, survey
+    from ..report import plan_table
+
+    console, notes = consoles(json)
     store = Store(out, notes.print)
     state = survey(plan, store)
     lacking = [plan.unique[address] for address in state.of("missing")]
@@ -157,7 +177,7 @@ def finish(
     json: bool,
 ) -> None:
     """Tell verdicts and files, as JSON or for people."""
-    from ..report import verdicts_table
+    from ..report import verdicts_summary, verdicts_table
 
     if json:
         print_json(_summary(plan, counts, seconds, collection, files))
@@ -166,6 +186,7 @@ def finish(
     console.print(f"{plan.figure.id}: {plan.figure.title} ({plan.figure.reference})", markup=False)
     if plan.figure.notes:
         console.print(plan.figure.notes, markup=False, highlight=False)
+    console.print(verdicts_summary(collection.verdicts), highlight=False)
     console.print(verdicts_table(collection.verdicts))
     for file in files:
         console.print(str(file), markup=False, highlight=False, soft_wrap=True)
@@ -250,6 +271,8 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path, executor: 
         command += ["--executor", executor]
     if "HEADCOUNT_DATA" in os.environ:
         command += ["--data-dir", os.environ["HEADCOUNT_DATA"]]
+    if "HEADCOUNT_MODEL" in os.environ:
+        command += ["--model-dir", os.environ["HEADCOUNT_MODEL"]]
     notes.print(
         f"Interrupted. {saved} of {sweep.planned} trials are saved in {out}, and so is the state "
         f"of long ones. To go on: {shlex.join(command)}",

@@ -284,7 +284,8 @@ class _Loop:
         trace = path.read_text() if path.exists() else ""
         if not trace:
             return str(error)
-        where = [line.strip() for line in trace.splitlines() if line.strip().startswith("File")]
+        main = trace.split("Thread 0x")[-1]  # the oldest thread comes last
+        where = [line.strip() for line in main.splitlines() if line.strip().startswith("File")]
         return f"took longer than its time limit, at {where[0] if where else 'an unknown place'}"
 
     def _try_again(self, trial: Trial, reason: str) -> None:
