@@ -22,9 +22,8 @@ from typing import Any
 
 from ..core import check_count
 from ._errors import ExecutionError
-from ._executors import Hint, TrialExecutor, WorkerDied, thread_settings
+from ._executors import Hint, TrialExecutor, WorkerDied, run_task, thread_settings
 from ._signals import begin_worker
-from ._trial import run_trial
 
 _spawn = multiprocessing.get_context("spawn")
 _environment_lock = threading.Lock()
@@ -85,7 +84,7 @@ class ProcessExecutor(Executor, TrialExecutor):
 
     def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
         """Queue a trial; its group goes to the same worker, unless others are idle."""
-        return self.submit_in_group(hint.group, run_trial, task)
+        return self.submit_in_group(hint.group, run_task, task)
 
     def close(self, *, gently: bool) -> None:
         """End the workers: after what they compute, or at once."""
