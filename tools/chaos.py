@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.chaos_bench import Bench, Lost
-from tools.chaos_faults import FAULTS
+from tools.chaos_faults import FAULTS, IN_ONE_PROCESS
 
 Fault = Callable[[Bench], int | None]
 
@@ -37,7 +37,8 @@ def run(
             began = time.monotonic()
             for _ in range(max(round(count * scale), 1) if count else 0):
                 try:
-                    number = fault(bench) or 1
+                    told = fault(bench)
+                    number = 1 if told is None else told
                     survived[name] += number
                 except Lost as error:
                     number = 1
@@ -55,9 +56,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scale", type=float, default=1.0, help="times the usual 500 faults")
     parser.add_argument("--only", default="", help="kinds of faults whose name holds this text")
+    parser.add_argument("--short", action="store_true", help="one of each kind that is quick")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")  # JAX warns of forks; this process never started it
     faults = {name: fault for name, fault in FAULTS.items() if chosen.only in name}
+    if chosen.short:
+        faults = {name: (fault, 1) for name, (fault, _) in IN_ONE_PROCESS.items()}
     injected, survived, wrong = run(faults, seed=chosen.seed, scale=chosen.scale)
     for text in wrong:
         print(text, file=sys.stderr)

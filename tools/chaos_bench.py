@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "lab"))
 
+import psutil
 import toy_figure
 
 from headcount import lab
@@ -54,7 +56,9 @@ class Bench:
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(lab.Store(self.reference).trial_path(address), target)
 
-    def start(self, store: lab.Store, workers: int = 0, **environment: str) -> int:
+    def start(
+        self, store: lab.Store, workers: int = 0, executor: str | None = None, **environment: str
+    ) -> int:
         """A sweep in a child process, forked so that it does not import everything again."""
         child = os.fork()
         if child:
@@ -66,20 +70,25 @@ class Bench:
                 signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.environ.update(environment)
-            code = self._sweep(store.folder, workers)
+            code = self._sweep(store.folder, workers, executor)
         except BaseException:
             (store.folder.parent / f"{store.folder.name}.error").write_text(traceback.format_exc())
         finally:
             os._exit(code)
 
-    def _sweep(self, folder: Path, workers: int) -> int:
+    def _sweep(self, folder: Path, workers: int, executor: str | None) -> int:
         """Sweep and collect, as the command does; what it claims is left beside the folder."""
         policy = lab.Policy(retries=1000, time_limit=30.0)
         if "CHAOS_LIMIT" in os.environ:
             policy = lab.Policy(retries=0, time_limit=float(os.environ["CHAOS_LIMIT"]))
         try:
             sweep = lab.run_plan(
-                self.plan, folder, workers=workers, checkpoint_seconds=0.0, policy=policy
+                self.plan,
+                folder,
+                workers=None if executor else workers,
+                executor=executor,
+                checkpoint_seconds=0.0,
+                policy=policy,
             )
             if sweep.interrupted:
                 return INTERRUPTED
@@ -137,3 +146,14 @@ def digest(plan: lab.Plan, store: lab.Store) -> str | None:
             found.update(f"{address} {name} {array.dtype} {array.shape}".encode())
             found.update(array.tobytes())
     return found.hexdigest()
+
+
+def children_of(parent: int) -> list[psutil.Process]:
+    """The worker processes that a process has started."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [
+            process
+            for process in psutil.Process(parent).children()
+            if "spawn_main" in " ".join(process.cmdline())
+        ]
+    return []

@@ -8,16 +8,17 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import psutil
 
 from headcount import lab
 from headcount.lab import _locks
-from tools.chaos_bench import COMPLETE, STORAGE, Bench, Lost
+from tools import chaos_dask
+from tools.chaos_bench import COMPLETE, STORAGE, Bench, Lost, children_of
 
 PAUSE = "0.01"
 
@@ -59,7 +60,7 @@ def kill_workers(bench: Bench) -> int:
     deadline = time.monotonic() + 300
     while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
         time.sleep(bench.draw.uniform(0.2, 1.0))
-        workers = _workers(child)
+        workers = children_of(child)
         if workers and killed < 5:
             with contextlib.suppress(psutil.NoSuchProcess):
                 bench.draw.choice(workers).kill()
@@ -82,7 +83,7 @@ def kill_parent_of_workers(bench: Bench) -> None:
     while not list(store.folder.glob("trials/*/*.h5")) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(bench.draw.uniform(0.0, 0.5))
-    workers = _workers(child)
+    workers = children_of(child)
     if bench.draw.random() < 0.5:
         for worker in workers:
             worker.suspend()
@@ -92,16 +93,6 @@ def kill_parent_of_workers(bench: Bench) -> None:
     if alive:
         raise Lost(f"{len(alive)} workers outlived their parent")
     bench.judge(store, -signal.SIGKILL)
-
-
-def _workers(parent: int) -> list[psutil.Process]:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return [
-            process
-            for process in psutil.Process(parent).children()
-            if "spawn_main" in " ".join(process.cmdline())
-        ]
-    return []
 
 
 def _damage(bench: Bench, path: Path, kind: str, others: list[Path]) -> None:
@@ -260,20 +251,10 @@ def hanging(bench: Bench) -> None:
     bench.judge(store, code, failures=True)
 
 
-def dask(bench: Bench) -> int:
-    """Workers over Dask killed, and the scheduler restarted, where the extra is installed."""
-    if importlib.util.find_spec("distributed") is None:
-        print("no dask faults: pip install 'headcount[dask]'", file=sys.stderr)
-        return 0
-    from tools.dask_kills import chaos
+Faults: TypeAlias = dict[str, tuple[Callable[[Bench], int | None], int]]
 
-    return chaos(bench)
-
-
-FAULTS: dict[str, tuple[Callable[[Bench], int | None], int]] = {
+IN_ONE_PROCESS: Faults = {
     "parent killed": (kill_parent, 100),
-    "parent of two workers killed, some stopped": (kill_parent_of_workers, 6),
-    "workers killed": (kill_workers, 6),
     "Ctrl-C, SIGTERM, SIGHUP": (interrupt, 50),
     **{
         f"{where} {kind}": (at_rest(kind, *patterns), count)
@@ -286,11 +267,26 @@ FAULTS: dict[str, tuple[Callable[[Bench], int | None], int]] = {
     },
     "files damaged in the run": (in_the_run, 30),
     "folder removed in the run": (folder_gone, 30),
-    "disk full": (full_disk, 25),
     "two or three sweeps at once": (two_clients, 30),
     "trial raises": (misbehaving("TOY_FAIL"), 15),
     "trial out of memory": (misbehaving("TOY_MEMORY"), 15),
     "trial gives infinity": (misbehaving("TOY_SPOIL"), 10),
-    "trial hangs": (hanging, 4),
 }
-"""Kind of fault -> (the fault, how often); the worker kills count several each."""
+"""Kind of fault -> (the fault, how often)."""
+
+FAULTS: Faults = {
+    **IN_ONE_PROCESS,
+    "disk full": (full_disk, 25),
+    "trial hangs": (hanging, 4),
+    "workers killed": (kill_workers, 6),
+    "parent of two workers killed, some stopped": (kill_parent_of_workers, 6),
+    **(
+        {
+            "Dask workers killed": (chaos_dask.workers_killed, 4),
+            "Dask scheduler killed and restarted": (chaos_dask.scheduler_killed, 3),
+        }
+        if importlib.util.find_spec("distributed")
+        else {}
+    ),
+}
+"""All of them: also those that need workers, a small disk or Dask. Worker kills count several."""
