@@ -21,14 +21,14 @@ from ._balls import Ball, Undecided
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of
 from ._slow_sides import slow_checks, slow_sides
-from ._verdict import outside_domain
+from ._verdict import outside_domain, worst_entry
 from .slow import balls
 
 PRECISIONS = (96, 192, 384, 768)
 """Bits, tried in turn: twice as many where enclosures still overlap."""
 
 
-_CONSTANT_ULPS = 8
+CONSTANT_ULPS = 8
 """Python computes constants such as 4/(3 sqrt 3) in a few roundings: each is widened by this."""
 
 
@@ -63,13 +63,16 @@ class Proof:
 
     @property
     def status(self) -> Status:
-        """Proved by the slow twin, and not contradicted or left open by the jaxpr."""
-        both = (self.twin.status, self.traced.status)
-        if Status.REFUTED in both:
+        """Proved by every evaluation there is; refuted by one."""
+        found = {e.status for e in (self.twin, self.traced)} - {Status.UNAVAILABLE}
+        if Status.REFUTED in found:
             return Status.REFUTED
-        if self.twin.status is Status.PROVED and self.traced.status is not Status.UNDECIDED:
-            return Status.PROVED
-        return Status.UNDECIDED
+        return Status.PROVED if found == {Status.PROVED} else Status.UNDECIDED
+
+    @property
+    def decisive(self) -> Evaluation:
+        """The slow twin, or the jaxpr for a lemma that has no twin."""
+        return self.traced if self.twin.status is Status.UNAVAILABLE else self.twin
 
     @property
     def proved(self) -> bool:
@@ -87,7 +90,7 @@ class Proof:
         for evaluation in (self.twin, self.traced):
             if evaluation.status is self.status or evaluation.status is Status.REFUTED:
                 return f"{evaluation.name}: {evaluation.reason}"
-        return f"{self.twin.name}: {self.twin.reason}"
+        return f"{self.decisive.name}: {self.decisive.reason}"
 
 
 Checks = Sequence[tuple[str, Any, Any]]
@@ -109,7 +112,7 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
             return _decide(claim, checks, lambda: slow_sides(claim, num, fields, variant))
 
     program = functools.cache(
-        lambda: BallProgram(_traced(claim, variant), instance, ulps=_CONSTANT_ULPS)
+        lambda: BallProgram(traced(claim, variant), instance, ulps=CONSTANT_ULPS)
     )
 
     def by_jaxpr(bits: int) -> Evaluation:
@@ -118,10 +121,12 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
         checks = [(n, v, t) for n, (v, t) in zip(names, measured, strict=True)]
         return _decide(claim, checks, lambda: (_flat(lhs), _flat(rhs)))
 
-    return Proof(_raise("slow twin", by_twin), _raise("jaxpr", by_jaxpr))
+    none = Evaluation("slow twin", Status.UNAVAILABLE, "a lemma has none", 0)
+    twin = none if claim.naive is None else _raise("slow twin", by_twin)
+    return Proof(twin, _raise("jaxpr", by_jaxpr, alone=claim.naive is None))
 
 
-def _traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
+def traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
     """Hypotheses and both sides as one function of the instance, for the interpreter."""
 
     def function(instance: Instance) -> Any:
@@ -135,8 +140,11 @@ def _traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
     return function
 
 
-def _raise(name: str, evaluate: Callable[[int], Evaluation]) -> Evaluation:
-    """Evaluate at rising precision until decided."""
+def _raise(name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = False) -> Evaluation:
+    """Evaluate at rising precision until decided.
+
+    Where it is the only evaluation, one that fails says nothing about the instance.
+    """
     last = Evaluation(name, Status.UNDECIDED, "not evaluated", 0)
     for bits in PRECISIONS:
         try:
@@ -146,7 +154,8 @@ def _raise(name: str, evaluate: Callable[[int], Evaluation]) -> Evaluation:
         except Unsupported as error:
             return Evaluation(name, Status.UNAVAILABLE, str(error), bits)
         except (ArithmeticError, ValueError, IndexError, KeyError, TypeError) as error:
-            return Evaluation(name, Status.REFUTED, f"cannot be evaluated: {error!r}", bits)
+            status = Status.UNAVAILABLE if alone else Status.REFUTED
+            return Evaluation(name, status, f"cannot be evaluated: {error!r}", bits)
         if last.status is not Status.UNDECIDED:
             break
     return last
@@ -179,8 +188,7 @@ def _decide(
         return Evaluation("", Status.REFUTED, text, 0, hypotheses=measured)
     left, right = sides()
     below = [_at_most(x, y) for x, y in zip(left, right, strict=True)]
-    entry = below.index(False) if False in below else 0
-    shown = (float(_arb(left[entry])), float(_arb(right[entry])))
+    shown = _shown(claim, left, right, below)
     answer = Evaluation("", Status.UNDECIDED, "", 0, *shown, measured)
     if None in inside:
         name = checks[inside.index(None)][0]
@@ -197,3 +205,36 @@ def _decide(
         text = "the left side does not exceed the right"
         return replace(answer, status=Status.REFUTED, reason=text)
     return replace(answer, reason="left and right side do not separate")
+
+
+def _shown(
+    claim: Claim, left: Sequence[Any], right: Sequence[Any], below: Sequence[bool | None]
+) -> tuple[float, float]:
+    """Both sides at the worst of the violating entries, or of all where none is known to violate.
+
+    Of an identity it is the entry that differs most.
+    """
+    pairs = _middles(left, right)
+    if claim.kind is Kind.IDENTITY:
+        return max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
+    violating = [pair for pair, fine in zip(pairs, below, strict=True) if fine is False]
+    lhs, rhs, _ = worst_entry(*zip(*(violating or pairs), strict=True))
+    return lhs, rhs
+
+
+def _middles(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[float, float]]:
+    return [(float(_arb(x)), float(_arb(y))) for x, y in zip(left, right, strict=True)]
+
+
+def ratio_in_balls(claim: Claim, variant: str, instance: Instance) -> float | None:
+    """left/right at the worst entry by the slow twin, where float64 may see its rounding only.
+
+    None where the twin's enclosures do not decide a comparison on the way.
+    """
+    with balls(PRECISIONS[1]) as num:
+        try:
+            sides = slow_sides(claim, num, arrays_of(instance), variant)
+        except (Undecided, ArithmeticError, ValueError):
+            return None
+        _, _, ratio = worst_entry(*zip(*_middles(*sides), strict=True))
+    return ratio if np.isfinite(ratio) else None

@@ -115,7 +115,18 @@ def from_optax(
     )
 
 
+def as_rule(rule: Any) -> UpdateRule:
+    """An update rule, or an optax transformation made one: the whole data set, no projection."""
+    if isinstance(rule, UpdateRule):
+        return rule
+    if callable(getattr(rule, "init", None)) and callable(getattr(rule, "update", None)):
+        return from_optax(rule)
+    fix = "for example training.gd(0.1), or an optax transformation such as optax.adam(0.01)"
+    raise BadArgument("rule", rule, "is no update rule", fix=fix)
+
+
 optimisers: Registry[Callable[..., UpdateRule]] = Registry("optimiser")
+"""Update rules by the name that the command line uses."""
 for _rule in (gd, projgd, projsgd, sgd, momentum, adam, adamw):
     optimisers.register(_rule.__name__, _rule)
 

@@ -106,6 +106,7 @@ paper = Paper(
     setting=f"{_HERE}.setting:Setting",
     subject=f"{_HERE}.subject:subject",
     slack=f"{_HERE}.subject:slack",
+    reduction=f"{_HERE}.one_head:one_head",
     leading=("deora2024/eq-70", "deora2024/corollary-1-1", "deora2024/corollary-1-3"),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
