@@ -48,7 +48,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("theory/_falsify", ("theory/test_search", "theory/test_engine", "theory/test_power")),
     ("theory/_corpus", ("theory/test_search",)),
     ("theory/_slow_sides", ("theory/test_recheck", "theory/test_search", "theory/test_engine")),
-    ("theory/_rounding", ("theory/test_engine", "theory/test_verdicts")),
+    ("core/_rounding", ("theory/test_engine", "theory/test_verdicts")),
     ("theory/_verdict", ("theory/test_verdicts", "theory/test_engine", "theory/test_power")),
     ("theory/_frequency", ("theory/test_verdicts", "theory/test_engine")),
     ("theory/_registry", ("theory/test_registry",)),

@@ -14,7 +14,7 @@ import pytest
 from flint import arb
 from jaxtyping import Float
 
-from headcount.core import Array, BadArgument
+from headcount.core import Array, BadArgument, ordered
 from headcount.theory import (
     Certificate,
     Claim,
@@ -36,7 +36,6 @@ from headcount.theory._balls import at_precision
 from headcount.theory._certificate import FORMAT
 from headcount.theory._frequency import Frequency, Interval
 from headcount.theory._prove import _shown, ratio_in_balls
-from headcount.theory._rounding import ordered
 from headcount.theory._search import Candidate
 from headcount.theory._shrink import _SHORTER, _kept, _smaller
 from headcount.theory._starts import STRUCTURES, neighbours, starts

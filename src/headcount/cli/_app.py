@@ -16,9 +16,11 @@ from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
 from ._falsify import falsify_command
+from ._flags import in_flags
 from ._list import list_command
 from ._ntk import ntk_command
 from ._recheck import recheck_command
+from ._report import report_command
 from ._reproduce import reproduce_command
 from ._show import show_command
 from ._status import status_command
@@ -30,6 +32,7 @@ app = cyclopts.App(
     version=__version__,
     help_format="markdown",
 )
+"""The command line as a cyclopts application."""
 app.command(train_command, name="train")
 app.command(audit_command, name="audit")
 app.command(list_command, name="list")
@@ -41,6 +44,7 @@ app.command(ntk_command, name="ntk")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
+app.command(report_command, name="report")
 
 FAILED = 1
 BAD_INPUT = 2
@@ -69,7 +73,7 @@ def run(arguments: list[str] | None = None) -> int:
 
         if not isinstance(error, HeadcountError):
             raise
-        return _complain(str(error))
+        return _complain(in_flags(error, _flags_of(arguments)))
     except KeyboardInterrupt:
         print("headcount: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -99,6 +103,14 @@ def _warnings_in_one_line() -> Iterator[None]:
         yield
     finally:
         warnings.showwarning = plain
+
+
+def _flags_of(arguments: list[str] | None) -> list[str]:
+    """The flags of the command that was called."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given or given[0] not in app:
+        return []
+    return [name for flag in app[given[0]].assemble_argument_collection() for name in flag.names]
 
 
 def _complain(message: str) -> int:

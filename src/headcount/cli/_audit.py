@@ -6,11 +6,10 @@ import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from ._config import parse_values, read_values
+from ._flags import Flag, Repeated, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 from ._train import training_progress
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 VIOLATED = 3
 
-Flag = Annotated[bool, Parameter(negative=())]
-Repeated = Annotated[list[str] | None, Parameter(negative=())]
-
 
 def audit_command(
     config: Path | None = None,
@@ -33,8 +29,8 @@ def audit_command(
     optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
-    batch_size: int | None = None,
-    steps: int | None = None,
+    batch_size: Whole | None = None,
+    steps: Whole | None = None,
     seeds: str | None = None,
     set: Repeated = None,
     delta: float = 0.05,

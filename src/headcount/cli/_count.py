@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from ._audit import audited_config
+from ._flags import Flag, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
+    from ..core import Paper
     from ..theory import Answer, Practice
+    from ..training import TrainConfig
 
-Flag = Annotated[bool, Parameter(negative=())]
-Repeated = Annotated[list[str] | None, Parameter(negative=())]
 Question = Literal["width", "steps", "step-size"]
 
 
@@ -29,17 +30,17 @@ def count_command(
     gap: float | None = None,
     ask: Question = "width",
     problem: ProblemFlags = NO_FLAGS,
-    d: int | None = None,
-    T: Annotated[int | None, Parameter(name="--T")] = None,
+    d: Whole | None = None,
+    T: Annotated[Whole | None, Parameter(name="--T")] = None,
     nu: str | None = None,
-    pool: int | None = None,
+    pool: Whole | None = None,
     optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
-    steps: int | None = None,
+    steps: Whole | None = None,
     delta: float = 0.05,
     seeds: str = "0:3",
-    most_width: int = 512,
+    most_width: Whole = 512,
     theory_only: Flag = False,
     plot: Path | None = None,
     json: Flag = False,
@@ -106,6 +107,7 @@ def count_command(
             most_width=most_width,
             progress=teller(json),
         )
+        found = replace(found, narrower=_narrower(paper, chosen, found.answer, ask))
     drawn = plot if found is not None and found.probes else None
     if drawn is not None and found is not None:
         _save_plot(found, answers, target, drawn)
@@ -114,6 +116,19 @@ def count_command(
     else:
         _show(quantity, target, ask, answers, found, drawn)
     return 0
+
+
+def _narrower(paper: Paper, config: TrainConfig, needed: Answer, ask: str) -> tuple[Answer, ...]:
+    """Which narrower model, trained otherwise, makes the same run.
+
+    The run of the width that was needed; of the configured one where a single unit was enough, or
+    no width was found.
+    """
+    if ask != "width" or paper.reduction is None:
+        return ()
+    width = int(needed.value or 1)
+    wide = config if width == 1 else config.model_copy(update={"width": width})
+    return tuple(paper.part("reduction")(wide))
 
 
 def _target(loss: float | None, gap: float | None) -> tuple[str, float]:
@@ -164,6 +179,7 @@ def _summary(
         quantity: target,
         "theorems": [answer.to_json() for answer in answers],
         "training": found.answer.to_json() if found else None,
+        "narrower": [answer.to_json() for answer in found.narrower] if found else [],
         "probes": [vars(p) for p in found.probes] if found else [],
         "plot": str(plot) if plot else None,
     }
@@ -184,7 +200,7 @@ def _show(
     table = Table(title=f"{titles[ask]} for a {quantity} of {target:g}", title_justify="left")
     for column in ("source", "variant", ask, "note"):
         table.add_column(column, justify="right" if column == ask else "left")
-    rows = [*answers, *([found.answer] if found else [])]
+    rows = [*answers, *([found.answer, *found.narrower] if found else [])]
     for row in rows:
         table.add_row(row.source, row.variant, row.shown, row.note)
     console = Console()

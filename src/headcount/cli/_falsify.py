@@ -1,4 +1,4 @@
-"""`headcount falsify`: search for a counterexample to a claim."""
+"""`headcount falsify`: search for a counterexample to a claim, or to a lemma of one's own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ._flags import Whole
 from ._output import print_json
 
 VIOLATED = 3
@@ -18,10 +19,11 @@ def falsify_command(
     *,
     variant: str | None = None,
     budget: str = "default",
-    seed: int = 0,
+    seed: Whole = 0,
     out: Path = Path("certificates"),
     cold: Annotated[bool, Parameter(negative=())] = False,
     strict: Annotated[bool, Parameter(negative=())] = False,
+    trust: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Maximise left over right side of a claim over admissible instances.
@@ -32,9 +34,10 @@ def falsify_command(
     Parameters
     ----------
     claim
-        Id such as arda2026/lemma-3.
+        Id such as arda2026/lemma-3; or a file with lemmas of your own, my_lemma.py or
+        my_lemma.py:name. The file is run.
     variant
-        printed, corrected, sharp, ...; by default the one that Headcount uses.
+        printed, corrected, sharp, ...; by default the one that Headcount uses, and all of a lemma.
     budget
         small, default, large, or a number of evaluations per family of instances.
     seed
@@ -45,53 +48,86 @@ def falsify_command(
         Search alone: leave out known constructions and the worst instances on file.
     strict
         Exit with code 3 when a violation was found.
+    trust
+        Do not ask before a file outside the current folder is run.
     json
         Print one JSON object: claim, variant, worst_ratio, violated, instances, certificate,
-        proved.
+        proved, sizes, instance; for a lemma also per_size and growth. Several lemmas or variants
+        of a file make a list.
     """
     from rich.console import Console
 
-    from ..theory import claims, falsify
+    from ..theory import Claim, Lemma, claims, falsify
+    from ..theory.lemma_files import is_lemma_file
+    from ._lemmas import lemmas_from
 
-    notes = Console(stderr=True)
-    chosen = claims[claim]
-    with notes.status("searching") as status:
-        result = falsify(
-            chosen, variant, budget=budget, seed=seed, cold=cold, progress=status.update
-        )
-    path = None
-    if result.certificate is not None:
-        path = str(result.certificate.write(out / result.certificate.file_name))
-    code = VIOLATED if strict and result.violated else 0
+    asked: list[tuple[Claim, str | None]] = []
+    if is_lemma_file(claim):
+        for own in lemmas_from(claim, trust=trust):
+            asked += [(own, form) for form in ([variant] if variant else own.variants)]
+    else:
+        asked.append((claims[claim], variant))
+    notes, shown, code = Console(stderr=True), [], 0
+    for chosen, form in asked:
+        with notes.status("searching") as status:
+            result = falsify(
+                chosen, form, budget=budget, seed=seed, cold=cold, progress=status.update
+            )
+        path = None
+        if result.certificate is not None:
+            path = str(result.certificate.write(out / result.certificate.file_name))
+        code = VIOLATED if strict and result.violated else code
+        if json:
+            shown.append(result.to_json(path))
+        else:
+            _print(chosen, result, path, claim if isinstance(chosen, Lemma) else None)
     if json:
-        print_json(result.to_json(path))
-        return code
+        print_json(shown[0] if len(shown) == 1 else shown)
+    return code
+
+
+def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None:
+    """The outcome for a reader."""
+    from rich.console import Console
+
     console = Console()
     console.print(f"[bold]{chosen.id}[/bold] ({result.variant}): {chosen.title}")
-    console.print(f"  {chosen.statement}", highlight=False)
+    console.print(f"  {chosen.statement}", highlight=False, markup=False)
     form = chosen.variants[result.variant]
     console.print(f"  variant: {form.text}", highlight=False)
-    console.print(f"  {result.message}, {result.instances} instances, {result.seconds:.1f} s")
-    if result.violated:
+    seconds = f"{result.instances} instances, {result.seconds:.1f} s"
+    console.print(f"  {result.message}, {seconds}", highlight=False, markup=False)
+    for row in result.per_size:
+        sizes = ", ".join(f"{name}={value}" for name, value in row.sizes.items()) or "all sizes"
+        console.print(f"    {sizes}: worst ratio {row.ratio:.7g}", highlight=False)
+    for sentence in result.growth:
+        console.print(f"  {sentence}", highlight=False)
+    if result.shown is not None:
+        _show_paste(console, result)
+    elif result.violated:
         _show_instance(console, result)
     if path is not None:
-        console.print(f"  certificate: {path}")
-        console.print(f"  prove it again: headcount recheck {path}")
-    return code
+        place = "" if file is None else file.rpartition(".py")[0]
+        own = chosen.id.rpartition(":")[2]
+        lemma = f" --lemma {place}.py:{own}" if place else ""
+        console.print(f"  certificate: {path}", highlight=False)
+        console.print(f"  prove it again: headcount recheck {path}{lemma}", highlight=False)
+
+
+def _show_paste(console: Any, result: Any) -> None:
+    """A lemma's counterexample to read, and to paste into a report."""
+    plain = {"highlight": False, "markup": False, "soft_wrap": True}
+    console.print(f"  {result.proof.status}: {result.proof.reason}", **plain)
+    console.print(f"  counterexample: {result.shown.text}", **plain)
+    console.print(f"  LaTeX: {result.shown.latex}", **plain)
+    console.print("  Python:", **plain)
+    for line in result.shown.python.splitlines():
+        console.print(f"    {line}", **plain)
 
 
 def _show_instance(console: Any, result: Any) -> None:
     """The counterexample itself, one line for each array: small enough to be read."""
-    from dataclasses import fields
-
-    import numpy as np
-
     if result.proof is not None:
         console.print(f"  {result.proof.status}: {result.proof.reason}", highlight=False)
-    if result.worst is None:
-        return
-    for field in fields(result.worst):
-        value = getattr(result.worst, field.name)
-        text = value if isinstance(value, (str, int)) else np.asarray(value).tolist()
-        shown = str(text)
-        console.print(f"    {field.name} = {shown[:200]}", highlight=False, markup=False)
+    for name, value in result.points.items():
+        console.print(f"    {name} = {str(value)[:200]}", highlight=False, markup=False)

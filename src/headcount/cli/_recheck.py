@@ -12,7 +12,14 @@ from ._output import print_json
 REJECTED = 1
 
 
-def recheck_command(file: Path, /, *, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+def recheck_command(
+    file: Path,
+    /,
+    *,
+    lemma: str | None = None,
+    trust: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
     """Prove or refute a certificate in ball arithmetic, by two independent evaluations.
 
     Exit code 0: the violation is proved; 1: refuted or undecided; 2: not a certificate.
@@ -21,20 +28,33 @@ def recheck_command(file: Path, /, *, json: Annotated[bool, Parameter(negative=(
     ----------
     file
         A certificate, as `headcount falsify` writes it.
+    lemma
+        For a certificate about a lemma of your own: its file and name, as my_lemma.py:name. The
+        file is run; one that only the certificate names never is.
+    trust
+        Do not ask before a file outside the current folder is run.
     json
         Print one JSON object: claim, variant, confirmed, outcome, ratio, arithmetic, hypotheses,
         message.
     """
+    from ..core import BadArgument
     from ..theory import recheck
+    from ._lemmas import lemmas_from
 
-    result = recheck(file)
+    chosen = None
+    if lemma is not None:
+        (chosen, *more) = lemmas_from(lemma, trust=trust)
+        if more:
+            raise BadArgument("lemma", lemma, "has several lemmas", fix="write file.py:name")
+    result = recheck(file, chosen)
     if json:
         print_json(result.to_json())
     else:
         print(f"{result.claim} ({result.variant}): {result.message}")
         if result.confirmed:
-            form = "printed" if result.variant == "printed" else f"in the form {result.variant!r}"
-            print(f"  {result.claim} is false as {form}")
+            plain = result.variant in ("printed", "stated")
+            form = f"as {result.variant}" if plain else f"in the form {result.variant!r}"
+            print(f"  {result.claim} is false {form}")
         print(f"  evaluated by {result.arithmetic}")
         for check in result.hypotheses:
             state = "holds" if check.holds else "fails"

@@ -37,17 +37,24 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-class _TimeLeft:
-    """Time left, from the share of the work done since the sweep began."""
+def time_left(sweep: Sweep) -> str:
+    """The time left with its own error: "2 min 5 s left", "3 to 8 s left", "over 40 s left"."""
+    low, high = sweep.seconds_left()
+    if math.isnan(low):
+        return "? left"
+    if math.isinf(high):
+        return f"over {duration(low)} left (a running trial is far beyond its estimate)"
+    if duration(low) == duration(high):
+        return f"{duration(high)} left"
+    return f"{duration(low)} to {duration(high)} left"
 
-    def __init__(self) -> None:
-        self.started = time.monotonic()
 
-    def __call__(self, fraction: float) -> str:
-        elapsed = time.monotonic() - self.started
-        if fraction >= 1:
-            return "0.0 s"
-        return duration(elapsed * (1 - fraction) / fraction) if fraction > 0.005 else "?"
+def estimate_error(sweep: Sweep) -> str:
+    """How good the estimates of this sweep were; empty before there are three trials."""
+    low, high = sweep.ratio_range()
+    if math.isnan(low):
+        return ""
+    return f"trials took {low:.2g} to {high:.2g} times their estimate"
 
 
 class LineReporter(Reporter):
@@ -59,7 +66,6 @@ class LineReporter(Reporter):
 
     def begin(self, sweep: Sweep) -> None:
         """How much there is to do."""
-        self._left = _TimeLeft()
         self._last = time.monotonic()
         todo = sweep.planned - sweep.cached
         self._print(f"{sweep.planned} trials: {sweep.cached} stored, {todo} to run")
@@ -88,7 +94,9 @@ class LineReporter(Reporter):
         done = sweep.cached + sweep.run
         line = f"{done}/{sweep.planned} trials, {fraction:.0%} of the work"
         if fraction < 1 and not sweep.interrupted:
-            line += f", {self._left(fraction)} left"
+            line += f", {time_left(sweep)}"
+        if error := estimate_error(sweep):
+            line += f", {error}"
         running = [
             f"{trial.label} {_share(note):.0%} {_values(note, ' ')}".rstrip()
             for trial, note in sweep.running()
@@ -108,7 +116,6 @@ class LiveReporter(Reporter):
 
     def begin(self, sweep: Sweep) -> None:
         """Start drawing."""
-        self._left = _TimeLeft()
         self._sweep = sweep
         self._live = Live(
             console=self._console,
@@ -135,10 +142,10 @@ class LiveReporter(Reporter):
     def _render(self) -> Group:
         sweep = self._sweep
         fraction = sweep.fraction()
-        problems = f", {sweep.failed} failed or diverged" if sweep.failed else ""
+        problems = f", {sweep.failed} not ok" if sweep.failed else ""
         head = Text(
             f"{sweep.cached + sweep.run}/{sweep.planned} trials{problems}, "
-            f"{fraction:.0%} of the work, {self._left(fraction)} left"
+            f"{fraction:.0%} of the work, {time_left(sweep)}"
         )
         table = Table.grid(padding=(0, 2))
         table.add_row(Text("all"), ProgressBar(total=1.0, completed=fraction, width=30), Text(""))

@@ -1,5 +1,8 @@
 """Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
+from ..core import ordered as ordered
+from ..core import round_down as round_down
+from ..core import round_up as round_up
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
@@ -35,16 +38,33 @@ from ._frequency import Interval as Interval
 from ._frequency import clopper_pearson as clopper_pearson
 from ._frequency import delta_of as delta_of
 from ._frequency import frequency_of as frequency_of
+from ._lemma import Given as Given
+from ._lemma import Lemma as Lemma
+from ._lemma import equality as equality
+from ._lemma import given as given
+from ._lemma import lemma as lemma
 from ._pytree import Batch as Batch
 from ._pytree import instance_class as instance_class
 from ._recheck import Recheck as Recheck
 from ._recheck import recheck as recheck
 from ._registry import claims as claims
-from ._rounding import ordered as ordered
-from ._rounding import round_down as round_down
-from ._rounding import round_up as round_up
 from ._search import Budget as Budget
 from ._setting import Setting as Setting
+from ._spaces import Ball as Ball
+from ._spaces import Box as Box
+from ._spaces import Integers as Integers
+from ._spaces import Orthogonal as Orthogonal
+from ._spaces import PositiveSemidefinite as PositiveSemidefinite
+from ._spaces import Reals as Reals
+from ._spaces import Signs as Signs
+from ._spaces import Simplex as Simplex
+from ._spaces import Size as Size
+from ._spaces import Space as Space
+from ._spaces import Sphere as Sphere
+from ._spaces import Tokens as Tokens
+from ._spaces_joint import Constants as Constants
+from ._spaces_joint import Parameters as Parameters
+from ._spaces_joint import Product as Product
 from ._subject import Observed as Observed
 from ._subject import Subject as Subject
 from ._subject import SubjectOf as SubjectOf
@@ -53,3 +73,4 @@ from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge
 from ._verdict import judge_frequency as judge_frequency
+from .lemma_files import lemmas_of as lemmas_of

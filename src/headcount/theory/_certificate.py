@@ -72,7 +72,8 @@ class Certificate:
     @property
     def file_name(self) -> str:
         """paper-lemma-5-printed.json and the like."""
-        return f"{self.claim.replace('/', '-')}-{self.variant}.json"
+        own = self.claim.replace("/", "-").replace(".py:", "-")
+        return f"{own}-{self.variant}.json"
 
 
 def encode(value: Any) -> Any:

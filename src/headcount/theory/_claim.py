@@ -104,12 +104,13 @@ class Hypothesis:
 
     name: str
     value: Callable[[Instance], Any]
-    naive: Callable[[Any, Mapping[str, Any]], Any]
+    naive: Callable[[Any, Mapping[str, Any]], Any] | None
     threshold: float | Callable[[Instance, str], Any] = 1.0
     naive_threshold: Callable[[Any, Mapping[str, Any], str], Any] | None = None
 
     def __post_init__(self) -> None:
-        if callable(self.threshold) != (self.naive_threshold is not None):
+        twin = self.naive is not None and callable(self.threshold)
+        if twin != (self.naive_threshold is not None):
             raise RuntimeError(f"hypothesis {self.name!r}: a threshold and its twin come together")
 
     def limit(self, instance: Instance, variant: str) -> Any:
@@ -136,7 +137,8 @@ class Family:
     maps the arrays of one instance into the hypotheses: it makes draws admissible and keeps
     gradient ascent inside. `differentiable` is false where only search helps; `plain` families
     are searched from their own draws alone, neither rescaled nor reshaped. The search goes on to
-    other sizes, of up to `largest` entries; `project` must work at any.
+    other sizes, of up to `largest` entries; `project` must work at any. In a `guided` family an
+    ascent that leaves a hypothesis goes back to it; the others' projections know the hypotheses.
     """
 
     name: str
@@ -145,6 +147,7 @@ class Family:
     differentiable: bool = True
     plain: bool = False
     largest: int = 1500
+    guided: bool = False
 
     def sample(self, key: PRNGKeyArray) -> Instance:
         """One random admissible instance."""
@@ -180,7 +183,8 @@ class Claim:
     statement: str
     latex: str
     sides: Callable[[Instance, str], Sides]
-    naive: Callable[[Any, Mapping[str, Any], str], NaiveSides]
+    naive: Callable[[Any, Mapping[str, Any], str], NaiveSides] | None
+    """The slow twin; None for a lemma, which is proved on its jaxpr alone."""
     families: tuple[Family, ...]
     variants: Mapping[str, Variant]
     default: str

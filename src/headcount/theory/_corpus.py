@@ -39,7 +39,7 @@ def _stored(paper: str, name: str) -> tuple[Any, ...]:
 
 def known_instances(claim: Claim) -> tuple[Instance, ...]:
     """The worst instances on file for a claim."""
-    stored = _stored(claim.paper, claim.id.split("/", 1)[1])
+    stored = _stored(claim.paper, claim.id.split("/", 1)[-1])
     kind = claim.instance_class
     if kind is None:
         return ()

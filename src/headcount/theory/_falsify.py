@@ -6,35 +6,49 @@ probabilities are searched over their cases.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, float64, stream
+from ..core import BadArgument, check_choice, check_count, float64, round_up, stream
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
 from ._corpus import known_instances
-from ._prove import Proof, prove, ratio_in_balls
+from ._lemma import Lemma
+from ._lemma_report import LOOSE, Shown, SizeRatio, growth_of, in_words, points_as_lists, shown
+from ._lemma_search import preferred, search_lemma
+from ._prove import Proof, Status, prove, ratio_in_balls
+from ._pytree import arrays_of
 from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
-from ._verdict import ROUNDING, Outcome, judge_frequency, outside_domain
+from ._sizes import sizes_of
+from ._verdict import ROUNDING, Outcome, judge, judge_frequency, outside_domain
 
 BUDGETS = {
     "small": Budget(random=256, restarts=8, steps=100),
     "default": Budget(random=2000, restarts=24, steps=600, sizes=2),
     "large": Budget(random=20000, restarts=96, steps=2000, sizes=6),
 }
+"""How much a search may try, by name."""
 
 
-def budget_of(budget: str | int | Budget) -> Budget:
+LEMMA_BUDGETS = {
+    "small": Budget(random=256, restarts=8, steps=100),
+    "default": Budget(random=800, restarts=16, steps=300),
+    "large": Budget(random=8000, restarts=64, steps=2000),
+}
+"""For a lemma, at each of its sizes."""
+
+
+def budget_of(budget: str | int | Budget, named: Mapping[str, Budget] = BUDGETS) -> Budget:
     """A named budget, or about so many evaluations per family."""
     if isinstance(budget, Budget):
         return budget
     if isinstance(budget, str) and not budget.isdigit():
-        return BUDGETS[check_choice("budget", budget, BUDGETS)]
+        return named[check_choice("budget", budget, named)]
     evaluations = check_count("budget", int(budget), least=10)
     random = max(evaluations // 5, 8)
     restarts = min(24, max(1, evaluations // 200))
@@ -56,14 +70,42 @@ class Falsification:
     worst: Instance | None = None
     certificate: Certificate | None = None
     proof: Proof | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """The sizes of the instance."""
+    per_size: tuple[SizeRatio, ...] = ()
+    """For a lemma: the worst ratio at each choice of sizes, confirmed in ball arithmetic."""
+    points: Mapping[str, Any] = field(default_factory=dict)
+    """The instance as nested lists, by variable."""
+    shown: Shown | None = None
+    """For a lemma: the counterexample as text, LaTeX and Python."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether the violation is proved in ball arithmetic."""
+        return self.proof is not None and self.proof.proved
+
+    @property
+    def growth(self) -> tuple[str, ...]:
+        """For a lemma: how its worst ratio depends on each size."""
+        return growth_of(self.per_size)
 
     @property
     def message(self) -> str:
         """One sentence for a reader."""
         if self.violated:
-            proved = self.proof is not None and self.proof.proved
-            words = "the violation is proved" if proved else "violated"
+            words = "the violation is proved" if self.proved else "violated"
             return f"{words}: ratio {self.worst_ratio:.6g} ({self.where})"
+        if self.per_size and 0 < self.worst_ratio < LOOSE:
+            factor = round_up(1 / self.worst_ratio)
+            return (
+                f"survived {self.instances} instances; could be tightened by up to a factor of "
+                f"{factor} ({self.where})"
+            )
+        if self.per_size:
+            return (
+                f"survived {self.instances} instances: worst ratio "
+                f"{round_up(self.worst_ratio, 7)} ({self.where})"
+            )
         return (
             f"survived {self.instances} instances; the constant could shrink by at most "
             f"{self.worst_ratio:.4g} ({self.where})"
@@ -78,8 +120,15 @@ class Falsification:
             "violated": self.violated,
             "instances": self.instances,
             "certificate": certificate,
-            "proved": self.proof is not None and self.proof.proved,
+            "proved": self.proved,
+            "sizes": dict(self.sizes),
+            "instance": dict(self.points),
+            **({} if not self.per_size else self._by_size()),
         }
+
+    def _by_size(self) -> dict[str, Any]:
+        rows = [row.to_json() for row in self.per_size]
+        return {"per_size": rows, "growth": list(self.growth)}
 
 
 def _on_file(claim: Claim, cold: bool) -> Iterator[Candidate]:
@@ -105,18 +154,45 @@ def falsify(
     `cold` leaves out the claim's constructions and the instances on file, to see what the search
     finds alone.
     """
-    name, plan = claim.variant(variant), budget_of(budget)
+    table: tuple[SizeRatio, ...] = ()
     tell = progress if progress is not None else lambda line: None
     started = time.perf_counter()
-    found, instances = candidates(claim, name, plan, seed, cold, tell)
+    if isinstance(claim, Lemma):
+        name, plan = claim.variant(variant), budget_of(budget, LEMMA_BUDGETS)
+        found, instances, table = search_lemma(claim, name, plan, seed, tell)
+    else:
+        name, plan = claim.variant(variant), budget_of(budget)
+        found, instances = candidates(claim, name, plan, seed, cold, tell)
     tell(f"{claim.id} [{name}]: proving")
-    result = settle(claim, name, found)
+    result = _described(claim, replace(settle(claim, name, found), per_size=table))
     result = replace(result, instances=instances)
     if claim.experiment is not None:
         result = _with_frequencies(claim, name, plan, seed, tell, result)
     if result.instances == 0:
         raise BadArgument("claim", claim.id, "has nothing to search", fix="audit a run instead")
     return replace(result, seconds=time.perf_counter() - started)
+
+
+def _described(claim: Claim, result: Falsification) -> Falsification:
+    """The instance's sizes and points; for a lemma also in words, LaTeX and Python."""
+    if result.worst is None:
+        return result
+    if not isinstance(claim, Lemma):
+        fields = arrays_of(result.worst)
+        points = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields.items()}
+        return replace(result, sizes=sizes_of(type(result.worst), fields), points=points)
+    points = points_as_lists(claim, result.worst)
+    result = replace(result, sizes=claim.sizes_of(result.worst), points=points)
+    if not result.violated:
+        where = f"{result.where}; {in_words(claim, result.worst)}"
+        top = max([row.ratio for row in result.per_size], default=0.0)
+        # Balls that agree on a limit from below are better than float64 that went past it.
+        return replace(result, where=where, worst_ratio=min(result.worst_ratio, max(top, 0.0)))
+    verdict = judge(claim, result.worst, result.variant)
+    words = shown(claim, result.variant, result.worst, verdict.lhs, verdict.rhs)
+    top = max([row.ratio for row in result.per_size], default=0.0)
+    worst = result.worst_ratio if claim.kind is Kind.IDENTITY else max(top, result.worst_ratio)
+    return replace(result, shown=words, worst_ratio=worst)
 
 
 def candidates(
@@ -149,6 +225,8 @@ _VIOLATION = float(np.log1p(ROUNDING))
 
 _DOUBTFUL, _TRIED = 1e-6, 2
 """An excess of at most this is most likely rounding: so many candidates with it are proved."""
+_REFUTED = 12
+"""Candidates of a lemma that are tried to be proved."""
 
 
 def settle(claim: Claim, name: str, found: list[Candidate]) -> Falsification:
@@ -158,8 +236,11 @@ def settle(claim: Claim, name: str, found: list[Candidate]) -> Falsification:
     """
     own = list(claim.variants).index(name)
     best = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
-    undecided, doubtful = best, 0
-    for candidate in sorted(found, key=lambda c: -c.scores[own]):
+    undecided, doubtful, unproved = best, 0, 0
+    order = sorted(found, key=lambda c: -c.scores[own])
+    if isinstance(claim, Lemma):
+        order = preferred(order, own, _VIOLATION)
+    for candidate in order:
         score = float(candidate.scores[own])
         if not score > -np.inf or outside_domain(candidate.instance) is not None:
             continue
@@ -170,9 +251,12 @@ def settle(claim: Claim, name: str, found: list[Candidate]) -> Falsification:
             doubtful += seen < 1 + _DOUBTFUL
             if seen < 1 + _DOUBTFUL and doubtful > _TRIED:
                 continue  # an equality: one candidate after another is as little decided
+            if isinstance(claim, Lemma) and unproved >= _REFUTED:
+                continue  # a lemma that float64 evaluates badly
             violation, refuted = _violation(claim, name, survived)
             if violation is not None:
                 return violation
+            unproved += 1
             if not refuted:
                 undecided = survived if undecided.worst is None else undecided
                 continue
@@ -191,7 +275,7 @@ def settle(claim: Claim, name: str, found: list[Candidate]) -> Falsification:
 def _true_ratio(claim: Claim, found: Falsification) -> float:
     """left/right of a candidate without float64's rounding, where balls can tell."""
     seen = found.worst_ratio
-    if claim.kind is not Kind.DETERMINISTIC:
+    if claim.kind is not Kind.DETERMINISTIC or claim.naive is None:
         return seen
     truth = ratio_in_balls(claim, found.variant, found.worst)
     return min(seen, 1.0) if truth is None else truth
@@ -205,10 +289,13 @@ def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsifica
         # A projection may end an ulp outside its ball; with fewer bits it is inside.
         worst = jax.tree.map(fewer_bits(40), worst)
         proof = prove(claim, name, worst)
+    if not proof.proved and _stands(proof, found):
+        return replace(found, violated=True, proof=proof), False
     if not proof.proved:
         return None, proof.refuted  # float64 said more than can be proved
-    if claim.kind is not Kind.IDENTITY and proof.twin.rhs > 0:
-        ratio = min(found.worst_ratio, proof.twin.lhs / proof.twin.rhs)  # without its rounding
+    seen = proof.decisive
+    if claim.kind is not Kind.IDENTITY and seen.rhs > 0:
+        ratio = min(found.worst_ratio, seen.lhs / seen.rhs)  # without its rounding
         found = replace(found, worst_ratio=ratio)
     small = shrink(claim, name, worst)
     again = prove(claim, name, small)
@@ -216,6 +303,12 @@ def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsifica
     certificate = certify(claim, small, name) if claim.factor == 1.0 else None
     proved = replace(found, violated=True, worst=small, certificate=certificate, proof=proof)
     return proved, False
+
+
+def _stands(proof: Proof, found: Falsification) -> bool:
+    """Whether a violation far beyond rounding stands unproved: nothing can enclose the lemma."""
+    nothing = proof.twin.status is proof.traced.status is Status.UNAVAILABLE
+    return nothing and found.worst_ratio > 1 + _DOUBTFUL
 
 
 def _with_frequencies(

@@ -28,7 +28,7 @@ PRECISIONS = (96, 192, 384, 768)
 """Bits, tried in turn: twice as many where enclosures still overlap."""
 
 
-_CONSTANT_ULPS = 8
+CONSTANT_ULPS = 8
 """Python computes constants such as 4/(3 sqrt 3) in a few roundings: each is widened by this."""
 
 
@@ -63,13 +63,16 @@ class Proof:
 
     @property
     def status(self) -> Status:
-        """Proved by the slow twin, and not contradicted or left open by the jaxpr."""
-        both = (self.twin.status, self.traced.status)
-        if Status.REFUTED in both:
+        """Proved by every evaluation there is; refuted by one."""
+        found = {e.status for e in (self.twin, self.traced)} - {Status.UNAVAILABLE}
+        if Status.REFUTED in found:
             return Status.REFUTED
-        if self.twin.status is Status.PROVED and self.traced.status is not Status.UNDECIDED:
-            return Status.PROVED
-        return Status.UNDECIDED
+        return Status.PROVED if found == {Status.PROVED} else Status.UNDECIDED
+
+    @property
+    def decisive(self) -> Evaluation:
+        """The slow twin, or the jaxpr for a lemma that has no twin."""
+        return self.traced if self.twin.status is Status.UNAVAILABLE else self.twin
 
     @property
     def proved(self) -> bool:
@@ -87,7 +90,7 @@ class Proof:
         for evaluation in (self.twin, self.traced):
             if evaluation.status is self.status or evaluation.status is Status.REFUTED:
                 return f"{evaluation.name}: {evaluation.reason}"
-        return f"{self.twin.name}: {self.twin.reason}"
+        return f"{self.decisive.name}: {self.decisive.reason}"
 
 
 Checks = Sequence[tuple[str, Any, Any]]
@@ -109,7 +112,7 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
             return _decide(claim, checks, lambda: slow_sides(claim, num, fields, variant))
 
     program = functools.cache(
-        lambda: BallProgram(_traced(claim, variant), instance, ulps=_CONSTANT_ULPS)
+        lambda: BallProgram(traced(claim, variant), instance, ulps=CONSTANT_ULPS)
     )
 
     def by_jaxpr(bits: int) -> Evaluation:
@@ -118,10 +121,12 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
         checks = [(n, v, t) for n, (v, t) in zip(names, measured, strict=True)]
         return _decide(claim, checks, lambda: (_flat(lhs), _flat(rhs)))
 
-    return Proof(_raise("slow twin", by_twin), _raise("jaxpr", by_jaxpr))
+    none = Evaluation("slow twin", Status.UNAVAILABLE, "a lemma has none", 0)
+    twin = none if claim.naive is None else _raise("slow twin", by_twin)
+    return Proof(twin, _raise("jaxpr", by_jaxpr, alone=claim.naive is None))
 
 
-def _traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
+def traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
     """Hypotheses and both sides as one function of the instance, for the interpreter."""
 
     def function(instance: Instance) -> Any:
@@ -135,8 +140,11 @@ def _traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
     return function
 
 
-def _raise(name: str, evaluate: Callable[[int], Evaluation]) -> Evaluation:
-    """Evaluate at rising precision until decided."""
+def _raise(name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = False) -> Evaluation:
+    """Evaluate at rising precision until decided.
+
+    Where it is the only evaluation, one that fails says nothing about the instance.
+    """
     last = Evaluation(name, Status.UNDECIDED, "not evaluated", 0)
     for bits in PRECISIONS:
         try:
@@ -146,7 +154,8 @@ def _raise(name: str, evaluate: Callable[[int], Evaluation]) -> Evaluation:
         except Unsupported as error:
             return Evaluation(name, Status.UNAVAILABLE, str(error), bits)
         except (ArithmeticError, ValueError, IndexError, KeyError, TypeError) as error:
-            return Evaluation(name, Status.REFUTED, f"cannot be evaluated: {error!r}", bits)
+            status = Status.UNAVAILABLE if alone else Status.REFUTED
+            return Evaluation(name, status, f"cannot be evaluated: {error!r}", bits)
         if last.status is not Status.UNDECIDED:
             break
     return last

@@ -66,15 +66,28 @@ class Recheck:
         }
 
 
-def recheck(certificate: Certificate | Path | str) -> Recheck:
-    """Decide a certificate: the violation is proved, refuted, or stays undecided."""
+def recheck(certificate: Certificate | Path | str, lemma: Claim | None = None) -> Recheck:
+    """Decide a certificate: the violation is proved, refuted, or stays undecided.
+
+    A certificate about a lemma needs the lemma itself: no file that it names is ever run.
+    """
     if not isinstance(certificate, Certificate):
         certificate = read_certificate(Path(certificate))
-    claim = claims[certificate.claim]
+    claim = lemma if lemma is not None else _registered(certificate.claim)
+    if lemma is not None and lemma.id != certificate.claim:
+        problem = f"is not the lemma of the certificate, {certificate.claim}"
+        raise BadArgument("lemma", lemma.id, problem, fix="name the lemma that it is about")
     variant = claim.variant(certificate.variant)
     if certificate.kind == "frequency":
         return _recheck_frequency(claim, certificate, variant)
     return _recheck_instance(claim, certificate, variant)
+
+
+def _registered(name: str) -> Claim:
+    if ".py:" in name or (name not in claims and "/" not in name):
+        fix = f"name its file yourself, as --lemma {name}; a file that is only named is never run"
+        raise BadArgument("file", name, "is a certificate about a lemma", fix=fix)
+    return claims[name]
 
 
 def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> Recheck:
@@ -85,15 +98,16 @@ def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> R
     _check_work(claim, certificate)
     instance = instance_from(kind, certificate.instance)
     proof = prove(claim, variant, instance)
-    twin = proof.twin
+    twin = proof.decisive
     checks = tuple(Check(*values) for values in twin.hypotheses)
     ratio = _ratio(claim, twin.lhs, twin.rhs)
-    arithmetic = f"balls: {twin.name} at {twin.bits} bits, {proof.traced.name} "
-    arithmetic += (
-        f"at {proof.traced.bits} bits"
-        if proof.traced.status is not Status.UNAVAILABLE
-        else f"not available ({proof.traced.reason})"
-    )
+    arithmetic = f"balls: {twin.name} at {twin.bits} bits"
+    if twin is proof.twin:
+        arithmetic += f", {proof.traced.name} " + (
+            f"at {proof.traced.bits} bits"
+            if proof.traced.status is not Status.UNAVAILABLE
+            else f"not available ({proof.traced.reason})"
+        )
     status, message = proof.status, f"{proof.status}: {proof.reason}"
     if proof.proved:
         differs = _disagreement(certificate, twin.lhs, twin.rhs, ratio, claim, checks)

@@ -9,7 +9,7 @@ for: a sharper form never looks looser than the printed one.
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,15 @@ class _Objective:
     @classmethod
     def of(cls, claim: Claim) -> "_Objective":
         return cls(claim.kind, claim.sides, claim.hypotheses, tuple(claim.variants))
+
+    def excess(self, instance: Instance, variant: str) -> Float[Array, ""]:
+        """How far an instance is outside the hypotheses, relatively; 0 inside."""
+        total = jnp.asarray(0.0)
+        for hypothesis in self.hypotheses:
+            limit = jnp.asarray(hypothesis.limit(instance, variant))
+            gap = jnp.asarray(hypothesis.value(instance)) - limit
+            total += jnp.maximum(gap, 0.0) / (1.0 + jnp.abs(limit))
+        return total
 
     def scores(self, instance: Instance, factor: Any) -> Float[Array, "variants"]:
         """The scores of an instance; minus infinity where a hypothesis fails."""
@@ -126,12 +135,17 @@ def _compiled_climber(objective: _Objective, family: Family, steps: int) -> Any:
             grown = [jnp.exp(jnp.clip(a, -60.0, 60.0)) * z for z, a in zip(*free, strict=True)]
             inside = family.project(jax.tree.unflatten(structure, grown))
             scores = objective.scores(inside, factor)
-            return -scores[variant], (inside, scores)
+            climbed = scores[variant]
+            if family.guided and objective.hypotheses:
+                # Outside the hypotheses there is nothing to climb but the way back.
+                away = jnp.stack([objective.excess(inside, v) for v in objective.variants])
+                climbed = jnp.where(climbed > -jnp.inf, climbed, -10.0 * away[variant])
+            return -climbed, (inside, scores)
 
         def step(carry: Any, _: None) -> tuple[Any, None]:
             free, state, best, best_scores = carry
-            (value, (inside, scores)), slope = jax.value_and_grad(negative, has_aux=True)(free)
-            better = -value > best_scores[variant]
+            (_, (inside, scores)), slope = jax.value_and_grad(negative, has_aux=True)(free)
+            better = scores[variant] > best_scores[variant]
             best = jax.tree.map(lambda new, old: jnp.where(better, new, old), inside, best)
             best_scores = jnp.where(better, scores, best_scores)
             update, state = optimiser.update(jax.tree.map(jnp.nan_to_num, slope), state)
@@ -185,10 +199,21 @@ class _Pool:
 
 
 def search_family(
-    claim: Claim, family: Family, budget: Budget, rng: np.random.Generator
+    claim: Claim,
+    family: Family,
+    budget: Budget,
+    rng: np.random.Generator,
+    also: Sequence[Instance] = (),
 ) -> tuple[list[Candidate], int]:
-    """The worst instances of one family at its own sizes, and how many were evaluated."""
-    pool = _Pool(*_scorer(claim, family)(starts(family, rng, budget.random)))
+    """The worst instances of one family at its own sizes, and how many were evaluated.
+
+    `also` are raw instances to start from, in place of as many of the draws.
+    """
+    drawn = starts(family, rng, budget.random)
+    if also:
+        extra = jax.tree.map(lambda *leaves: np.stack(leaves), *also[: budget.random])
+        drawn = jax.tree.map(lambda a, b: np.concatenate([a, b[: -len(a)]]), extra, drawn)
+    pool = _Pool(*_scorer(claim, family)(drawn))
     evaluated = budget.random
     if claim.kind is not Kind.IDENTITY:
         evaluated += _improve(claim, family, budget, rng, pool)

@@ -18,7 +18,7 @@ from ..core import Array, BadArgument
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of, axes_of, instance_from
 from ._slow_sides import slow_checks, slow_ratio
-from ._verdict import outside_domain
+from ._verdict import judge, outside_domain
 from .slow import FLOATS
 
 Fields = dict[str, Any]
@@ -67,11 +67,20 @@ def _ratio(claim: Claim, variant: str, kind: type, fields: Fields) -> float | No
         instance = instance_from(kind, fields)
         if outside_domain(instance) is not None:
             return None
+        if claim.naive is None:
+            return _compiled_ratio(claim, variant, instance)
         if any(not check.strictly for check in slow_checks(claim, FLOATS, fields, variant)):
             return None
         return float(slow_ratio(claim, FLOATS, fields, variant))
-    except (BadArgument, ArithmeticError, ValueError, IndexError):
+    except (BadArgument, ArithmeticError, ValueError, TypeError, IndexError):
         return None
+
+
+def _compiled_ratio(claim: Claim, variant: str, instance: Instance) -> float | None:
+    """The ratio of a lemma, which has no slow twin: one small program for each shape."""
+    verdict = judge(claim, instance, variant)
+    inside = all(check.value <= check.threshold for check in verdict.hypotheses)
+    return verdict.ratio if inside and not math.isnan(verdict.ratio) else None
 
 
 Move = Callable[[Fields], Fields | None]
@@ -147,7 +156,23 @@ _SHORTER = (
     *(fewer_bits(bits) for bits in (1, 2, 3, 5, 8, 12, 20, 40)),
 )
 """Fewer and fewer digits, cut towards zero so that unit balls are not left."""
-_CHANGES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, np.sign, np.round, *_SHORTER)
+
+
+def _of_size(size: float) -> Callable[[Array], Array]:
+    """The same direction with the largest entry at `size`, in two digits."""
+
+    def rescaled(values: Array) -> Array:
+        largest = np.max(np.abs(values), initial=0.0)
+        return fewer_digits(2)(values * (size / largest)) if largest > 0 else values
+
+    return rescaled
+
+
+_CHANGES: tuple[Callable[[Array], Array], ...] = (
+    *(np.zeros_like, np.sign, np.round),
+    *(_of_size(size) for size in (1.0, 10.0, 0.1)),
+    *_SHORTER,
+)
 
 
 def _rounder(value: float) -> Iterator[float]:
@@ -165,16 +190,18 @@ def _digits(value: float) -> int:
     if value == 0 or abs(value) == 1:
         return int(value != 0)
     mantissa = repr(abs(value)).split("e")[0].replace(".", "")
-    return 1 + len(mantissa.strip("0"))
+    far = not 1e-2 <= abs(value) < 1e4  # zeros are counted one by one
+    return 1 + 2 * far + len(mantissa.strip("0"))
 
 
-def _to_read(values: Array) -> int:
+def to_read(values: Array) -> int:
+    """How many digits there are to read in an array."""
     return sum(_digits(float(value)) for value in np.ravel(values))
 
 
 def _replaced(name: str, change: Callable[[Array], Array], fields: Fields) -> Fields | None:
     values = change(fields[name]) + 0.0  # no negative zeros
-    if _to_read(values) >= _to_read(fields[name]):
+    if to_read(values) >= to_read(fields[name]):
         return None
     return {**fields, name: values}
 

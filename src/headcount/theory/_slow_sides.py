@@ -42,9 +42,11 @@ class SlowCheck(NamedTuple):
 def slow_checks(claim: Claim, num: Arithmetic, fields: Data, variant: str) -> list[SlowCheck]:
     """The hypotheses of a claim measured by their slow twins."""
     data = slow_data(num, fields)
+    assert all(h.naive is not None for h in claim.hypotheses)
     return [
         SlowCheck(h.name, h.naive(num, data), h.slow_limit(num, data, variant))
         for h in claim.hypotheses
+        if h.naive is not None
     ]
 
 
@@ -52,6 +54,7 @@ def slow_sides(
     claim: Claim, num: Arithmetic, fields: Data, variant: str
 ) -> tuple[list[Any], list[Any]]:
     """Both sides by the slow twin, as lists of equal length, the claim's factor included."""
+    assert claim.naive is not None
     lhs, rhs = claim.naive(num, slow_data(num, fields), variant)
     left = list(lhs) if isinstance(lhs, (list, tuple)) else [lhs]
     right = list(rhs) if isinstance(rhs, (list, tuple)) else [rhs]

@@ -14,12 +14,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
-from ..core import Array, BadArgument, check_count, float64, stream
+from ..core import (
+    Array,
+    BadArgument,
+    check_count,
+    float64,
+    ordered,
+    round_down,
+    round_up,
+    stream,
+)
 from ._claim import SLACK, Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
 from ._frequency import Frequency, Interval, frequency_of
 from ._pytree import Batch
-from ._rounding import ordered, round_down, round_up
 
 ROUNDING = 1e-9
 """A ratio above 1 + ROUNDING is a violation; below, the excess could be float64 rounding."""

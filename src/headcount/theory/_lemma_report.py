@@ -1,0 +1,148 @@
+"""What a search says about a lemma: worst ratios by size, how they grow, the instance in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import float64, ordered, round_down
+from ._claim import Instance
+from ._lemma import Lemma
+from ._spaces import Sizes
+
+LOOSE = 0.5
+"""A bound whose worst ratio is below this could be tightened, and is told so."""
+_FLAT, _NEAR = 0.1, 0.12
+"""An exponent below the first is no growth; within the second of 1/2 or 1 it is read as that."""
+
+
+@dataclass(frozen=True)
+class SizeRatio:
+    """The worst ratio found at one choice of sizes."""
+
+    sizes: Sizes
+    ratio: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The sizes and the ratio in one table."""
+        return {**self.sizes, "worst_ratio": self.ratio}
+
+
+def growth_of(table: Sequence[SizeRatio]) -> tuple[str, ...]:
+    """One sentence for each size: a power law fitted to the worst ratios that are not zero."""
+    names = list(table[0].sizes) if table else []
+    top = max((row.ratio for row in table), default=0.0)
+    rows = [row for row in table if math.isfinite(row.ratio) and row.ratio > 1e-6 * top]
+    sentences = []
+    for name in names:
+        if len({row.sizes[name] for row in rows}) < 3:
+            sentences.append(f"too few sizes to say how the worst ratio depends on {name}")
+        else:
+            sentences.append(_sentence(name, _exponents(rows, names)[name]))
+    return tuple(sentences)
+
+
+def _exponents(rows: Sequence[SizeRatio], names: Sequence[str]) -> dict[str, float]:
+    """Least squares: log ratio = constant + sum of exponent times log size."""
+    matrix = np.array([[1.0, *(math.log(row.sizes[name]) for name in names)] for row in rows])
+    logs = np.array([math.log(row.ratio) for row in rows])
+    found = np.linalg.lstsq(matrix, logs, rcond=None)[0]
+    return dict(zip(names, found[1:].tolist(), strict=True))
+
+
+def _sentence(name: str, exponent: float) -> str:
+    if abs(exponent) < _FLAT:
+        return f"the constant does not depend on {name} (exponent {exponent:+.2f})"
+    size = abs(exponent)
+    power = f"{name}^{size:.2g}"
+    for whole, text in ((0.5, f"sqrt({name})"), (1.0, name), (2.0, f"{name}^2")):
+        power = text if abs(size - whole) <= _NEAR else power
+    verb = "grows" if exponent > 0 else "falls"
+    shown = power if exponent > 0 else f"1/{power}"
+    return f"the worst ratio {verb} like {shown} (exponent {exponent:+.2f})"
+
+
+def points_as_lists(lemma: Lemma, instance: Instance) -> dict[str, Any]:
+    """The variables' points as nested lists, for JSON."""
+    with float64():
+        points = lemma.points(jax.tree.map(jnp.asarray, instance))
+    return {name: _lists(point) for name, point in points.items()}
+
+
+def _lists(point: Any) -> Any:
+    if hasattr(point, "params"):
+        return {key: np.asarray(leaf).tolist() for key, leaf in point.params._asdict().items()}
+    if isinstance(point, tuple):
+        return [_lists(part) for part in point]
+    return np.asarray(point).tolist()
+
+
+def in_words(lemma: Lemma, instance: Instance, most: int = 400) -> str:
+    """The sizes and the points in one line."""
+    sizes = [f"{name}={value}" for name, value in lemma.sizes_of(instance).items()]
+    points = points_as_lists(lemma, instance)
+    shown = [f"{name}={_brief(point)}" for name, point in points.items()]
+    text = ", ".join([*sizes, *shown])
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _brief(point: Any) -> str:
+    if isinstance(point, list):
+        return "[" + ", ".join(map(_brief, point)) + "]"
+    if isinstance(point, dict):
+        return "{" + ", ".join(f"{key}: {_brief(value)}" for key, value in point.items()) + "}"
+    return f"{point:.6g}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A counterexample to paste: in words, in LaTeX and as Python that runs."""
+
+    text: str
+    latex: str
+    python: str
+
+
+def shown(lemma: Lemma, variant: str, instance: Instance, lhs: float, rhs: float) -> Shown:
+    """The instance in all three forms, with both sides."""
+    with float64():
+        return _shown(lemma, variant, instance, lhs, rhs)
+
+
+def _shown(lemma: Lemma, variant: str, instance: Instance, lhs: float, rhs: float) -> Shown:
+    sizes = lemma.sizes_of(instance)
+    left, right = ordered(lhs, rhs, 6)
+    raws = {name: lemma.raw_of(name, instance) for name in lemma.variables}
+    formulas = [
+        *(f"{name}={value}" for name, value in sizes.items()),
+        *(line for name, raw in raws.items() for line in lemma.variables[name].latex(name, raw)),
+    ]
+    relation = r"\ne" if lemma.kind == "identity" else ">"
+    latex = f"For ${'$, $'.join(formulas)}$ the left side is ${left}{relation}{right}$."
+    ratio = f", ratio {round_down(lhs / rhs, 6)}" if rhs > 0 else ""
+    text = f"{in_words(lemma, instance, 2000)}: left side {left}, right side {right}{ratio}"
+    return Shown(text, latex, _python(lemma, variant, sizes, raws))
+
+
+def _python(lemma: Lemma, variant: str, sizes: Sizes, raws: dict[str, Any]) -> str:
+    lines = [line for name, raw in raws.items() for line in lemma.variables[name].python(name, raw)]
+    own = lemma.function.__name__
+    head = ["import jax", 'jax.config.update("jax_enable_x64", True)', "import numpy as np"]
+    if any("functools" in line for line in lines):
+        head.insert(0, "import functools")
+    if lemma.source:
+        head.append(f"from {lemma.id.split('.py:')[0]} import {own}")
+    if any("lemma.variables" in line for line in lines):
+        head.append(f"lemma, sizes = {own}, {dict(sizes)}")
+    named = [f"{name}={name}" for name in raws]
+    form = lemma.variants[variant].text
+    if form != "as stated":  # "c = 0.5", the constant of this variant
+        named.append(form.replace(" ", ""))
+    end = [f"lhs, rhs = {own}({', '.join(named)})", "print(lhs, rhs, lhs > rhs)"]
+    return "\n".join([*head, *lines, *end])

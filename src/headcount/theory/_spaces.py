@@ -1,0 +1,399 @@
+"""Spaces: where the variables of a lemma live.
+
+A point of a space is computed from raw numbers that may be anything: `value(raw)` lies in the
+space whatever `raw` is, in exact arithmetic. Ball arithmetic follows the same computation, so a
+counterexample needs no proof that it is in the domain: x/|x| is on the sphere for every x, B B^T
+is positive semidefinite for every B, a product of reflections is orthogonal. `inside(raw)` gives
+raw numbers of the same point that a search can go on from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import Array, BadArgument, check_count, check_positive
+from .families import into_ball, log_uniform, safe_norm
+
+
+@dataclass(frozen=True)
+class Size:
+    """A named size between two whole numbers, such as a number of tokens: it is searched over.
+
+    >>> Size("T", 1, 8)
+    Size(name='T', low=1, high=8)
+    """
+
+    name: str
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise BadArgument("size", self.name, "is no name", fix="use a letter, such as T")
+        check_count(f"low of {self.name}", self.low)
+        check_count(f"high of {self.name}", self.high, least=self.low)
+
+
+Axis = Size | int
+Sizes = Mapping[str, int]
+
+
+def length(axis: Axis, sizes: Sizes) -> int:
+    """The length of an axis at given sizes."""
+    return sizes[axis.name] if isinstance(axis, Size) else axis
+
+
+def check_axes(shape: tuple[Any, ...]) -> tuple[Axis, ...]:
+    """A shape made of sizes and whole numbers."""
+    for axis in shape:
+        if not isinstance(axis, Size):
+            check_count("shape", axis)
+    return shape
+
+
+class Space:
+    """Where a variable of a lemma lives; `blocks` names its arrays of raw numbers."""
+
+    discrete: ClassVar[bool] = False
+    """Whether there is no slope to follow."""
+
+    @property
+    def blocks(self) -> dict[str, tuple[Axis, ...]]:
+        """The axes of each raw array."""
+        raise NotImplementedError
+
+    @property
+    def sizes(self) -> dict[str, Size]:
+        """The named sizes among the axes."""
+        return {a.name: a for axes in self.blocks.values() for a in axes if isinstance(a, Size)}
+
+    def draw(self, rng: np.random.Generator, count: int, sizes: Sizes) -> dict[str, Array]:
+        """Raw arrays of `count` random points along a leading axis."""
+        raise NotImplementedError
+
+    def inside(self, raw: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
+        """Raw arrays of the same point, of a size that a search can go on from."""
+        raise NotImplementedError
+
+    def point(self, raw: Mapping[str, Any], sizes: Sizes) -> Any:
+        """The point: in the space for all raw arrays."""
+        raise NotImplementedError
+
+    def python(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        """Lines of Python that define the point under a name, with NumPy as np."""
+        raise NotImplementedError
+
+    def latex(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        """The point in LaTeX, one formula for each array."""
+        raise NotImplementedError
+
+
+class _ArraySpace(Space):
+    """A space of arrays of one shape, with raw arrays of that shape."""
+
+    def __init__(self, *shape: Axis) -> None:
+        self.shape = check_axes(shape)
+
+    @property
+    def blocks(self) -> dict[str, tuple[Axis, ...]]:
+        return {"": self.shape}
+
+    def draw(self, rng: np.random.Generator, count: int, sizes: Sizes) -> dict[str, Array]:
+        shape = tuple(length(axis, sizes) for axis in self.shape)
+        return {"": np.asarray(self._random(rng, count, shape), dtype=np.float64)}
+
+    def inside(self, raw: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
+        return {"": self._kept(raw[""])}
+
+    def point(self, raw: Mapping[str, Any], sizes: Sizes) -> Any:
+        return self.value(raw[""])
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        return _normal(rng, count, shape)
+
+    def _kept(self, x: Any) -> Any:
+        return self.value(x)
+
+    def value(self, x: Any) -> Any:
+        """The point of a raw array."""
+        raise NotImplementedError
+
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        """How the point comes from the raw array {x}, in Python and LaTeX; None: it is the array"""
+        return None
+
+    def _shown(self, x: Array) -> Array:
+        return np.asarray(self.value(jnp.asarray(x))) if self.formula(x) is None else np.asarray(x)
+
+    def python(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        formula = self.formula(raw[""])
+        lines = [f"{name} = np.array({self._shown(raw['']).tolist()})"]
+        return lines if formula is None else [*lines, f"{name} = {put(formula[0], name)}"]
+
+    def latex(self, name: str, raw: Mapping[str, Any]) -> list[str]:
+        formula = self.formula(raw[""])
+        shown = latex_array(self._shown(raw[""]))
+        if formula is None:
+            return [f"{latex_name(name)}={shown}"]
+        return [f"{latex_name(name)}={put(formula[1], 'A')},\\ A={shown}"]
+
+
+def put(formula: str, name: str) -> str:
+    """The formula with a name in it."""
+    return formula.replace("{x}", name)
+
+
+def latex_name(name: str) -> str:
+    """z, or \\mathrm{long}_{0}."""
+    head, _, rest = name.partition("_")
+    head = head if len(head) == 1 else rf"\mathrm{{{head}}}"
+    below = rest.replace("_", r"\_")
+    return rf"{head}_{{{below}}}" if rest else head
+
+
+def _digits(value: Any) -> str:
+    """The shortest decimal that reads back to the same float64."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def latex_array(x: Array) -> str:
+    """A number, a column in a line, or a matrix; of more axes, one matrix after another."""
+    if x.ndim == 0:
+        return _digits(x)
+    if x.ndim == 1:
+        entries = ",".join(_digits(v) for v in x)
+        return rf"({entries})^\top"
+    if x.ndim > 2:
+        return rf"\left({','.join(latex_array(part) for part in x)}\right)"
+    rows = r"\\".join("&".join(_digits(v) for v in row) for row in x)
+    return rf"\begin{{pmatrix}}{rows}\end{{pmatrix}}"
+
+
+def _normal(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+    """Normal entries; for matrices a quarter of the draws has rank one."""
+    x = rng.normal(size=(count, *shape))
+    if len(shape) > 1:
+        few = count // 4
+        left, right = x[:few, ..., :1], x[:few, ..., :1, :]
+        x[:few] = left * right
+        x = rng.permutation(x)
+    return x
+
+
+def _scaled(rng: np.random.Generator, x: Array, low: float, high: float) -> Array:
+    return x * log_uniform(rng, low, high, len(x)).reshape(-1, *[1] * (x.ndim - 1))
+
+
+class Reals(_ArraySpace):
+    """All real arrays. The search looks at root mean squares from `smallest` to `largest`.
+
+    Much smaller ones only show rounding: where the worst case is a limit at zero, the search comes
+    as close to it as `smallest`.
+    """
+
+    def __init__(self, *shape: Axis, smallest: float = 1e-4, largest: float = 1e6) -> None:
+        super().__init__(*shape)
+        self.smallest = check_positive("smallest", smallest)
+        self.largest = check_positive("largest", largest)
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        return _scaled(rng, _normal(rng, count, shape), 1e-2, 1e2)
+
+    def _kept(self, x: Any) -> Any:
+        size = safe_norm(x, axis=None) / math.sqrt(max(x.size, 1))
+        wanted = jnp.clip(size, self.smallest, self.largest)
+        # Inside the range this is a product with exactly one, and zero stays zero.
+        return x * jnp.where(size > 0, wanted / jnp.where(size > 0, size, 1.0), 1.0)
+
+    def value(self, x: Any) -> Any:
+        return x
+
+
+class Ball(_ArraySpace):
+    """Arrays of Euclidean (Frobenius) norm at most `radius`."""
+
+    def __init__(self, *shape: Axis, radius: float = 1.0) -> None:
+        super().__init__(*shape)
+        self.radius = check_positive("radius", radius)
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        x = np.asarray(into_ball_of(_normal(rng, count, shape), len(shape)))
+        lengths = np.where(rng.random(count) < 0.5, 1.0, rng.random(count)) * self.radius
+        return x * lengths.reshape(-1, *[1] * len(shape))
+
+    def value(self, x: Any) -> Any:
+        return into_ball(x, self.radius, axes=x.ndim) if x.ndim else _clipped(x, self.radius)
+
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        if np.linalg.norm(x) <= self.radius * (1 - 1e-15):
+            return None
+        r = f"{self.radius:g}"
+        return f"{r} * {{x}} / np.linalg.norm({{x}})", rf"{r}\,{{x}}/\|{{x}}\|"
+
+
+def _clipped(x: Any, radius: float) -> Any:
+    return jnp.clip(x, -radius, radius)
+
+
+def into_ball_of(x: Array, axes: int) -> Array:
+    """The directions of the last `axes` axes, in NumPy; zero stays zero."""
+    over = tuple(range(-axes, 0))
+    norms = np.sqrt(np.sum(x * x, axis=over, keepdims=True)) if axes else np.abs(x)
+    return x / np.where(norms > 0, norms, 1.0)
+
+
+class Sphere(Ball):
+    """Arrays of Euclidean (Frobenius) norm `radius`."""
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        return self.radius * into_ball_of(_normal(rng, count, shape), len(shape))
+
+    def value(self, x: Any) -> Any:
+        square = jnp.sum(x * x)
+        first = (jnp.arange(x.size) == 0).reshape(x.shape).astype(x.dtype)
+        direction = x / jnp.sqrt(jnp.where(square > 0, square, 1.0))
+        return self.radius * jnp.where(square > 0, direction, first)
+
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        r = f"{self.radius:g}"
+        return f"{r} * {{x}} / np.linalg.norm({{x}})", rf"{r}\,{{x}}/\|{{x}}\|"
+
+
+class Tokens(Ball):
+    """Tokens as rows, each in the ball: the last axis has norm at most `radius`."""
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        x = into_ball_of(_normal(rng, count, shape), 1)
+        inner = rng.random((count, *shape[:-1], 1))
+        lengths = np.where(rng.random(inner.shape) < 0.6, 1.0, inner)
+        return self.radius * lengths * x
+
+    def value(self, x: Any) -> Any:
+        return into_ball(x, self.radius, axes=1)
+
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        if np.all(np.linalg.norm(x, axis=-1) <= self.radius * (1 - 1e-15)):
+            return None
+        r = f"{self.radius:g}"
+        python = f"{{x}} / np.maximum(np.linalg.norm({{x}}, axis=-1, keepdims=True) / {r}, 1)"
+        return python, rf"{{x}}\text{{ with rows longer than {r} cut to {r}}}"
+
+
+class Simplex(_ArraySpace):
+    """Nonnegative entries with sum one along the last axis: raw entries over their sum."""
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        powers = rng.choice([0.3, 1.0, 4.0], (count, *[1] * len(shape)))
+        return rng.exponential(size=(count, *shape)) ** powers
+
+    def value(self, x: Any) -> Any:
+        sizes = jnp.abs(x)
+        total = jnp.sum(sizes, axis=-1, keepdims=True)
+        shares = sizes / jnp.where(total > 0, total, 1.0)
+        return jnp.where(total > 0, shares, 1.0 / x.shape[-1])
+
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        python = "np.abs({x}) / np.abs({x}).sum(axis=-1, keepdims=True)"
+        return python, r"|{x}|/\textstyle\sum|{x}|"
+
+
+class Box(_ArraySpace):
+    """Arrays with entries from `low` to `high`."""
+
+    def __init__(self, *shape: Axis, low: float = -1.0, high: float = 1.0) -> None:
+        super().__init__(*shape)
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise BadArgument("box", (low, high), "is no interval", fix="give low < high")
+        self.low, self.high = float(low), float(high)
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        x = rng.uniform(self.low, self.high, (count, *shape))
+        x = np.where(rng.random(x.shape) < 0.15, self.low, x)
+        return np.where(rng.random(x.shape) < 0.15, self.high, x)
+
+    def value(self, x: Any) -> Any:
+        return jnp.clip(x, self.low, self.high)
+
+
+class Orthogonal(_ArraySpace):
+    """Orthogonal matrices: the product of the reflections I - 2 v v^T/|v|^2, v a row of `raw`.
+
+    A zero row is no reflection; every orthogonal matrix is such a product.
+    """
+
+    def __init__(self, size: Axis) -> None:
+        super().__init__(size, size)
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        x = rng.normal(size=(count, *shape))
+        return np.where(rng.random((count, shape[0], 1)) < 0.25, 0.0, x)
+
+    def _kept(self, x: Any) -> Any:
+        lengths = safe_norm(x)[:, None]
+        return x / jnp.where(lengths > 0, lengths, 1.0)
+
+    def value(self, x: Any) -> Any:
+        product = jnp.eye(len(x), dtype=x.dtype)
+        for row in x:
+            square = jnp.sum(row * row)
+            factor = jnp.where(square > 0, 2.0 / jnp.where(square > 0, square, 1.0), 0.0)
+            product = product - factor * jnp.outer(product @ row, row)
+        return product
+
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        mirrors = "[np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v) for v in {x} if v.any()]"
+        python = f"functools.reduce(np.matmul, {mirrors}, np.eye(len({{x}})))"
+        return python, r"\textstyle\prod_v(I-2vv^\top/|v|^2),\ v\text{ the rows of }{x}"
+
+
+class PositiveSemidefinite(_ArraySpace):
+    """Symmetric positive semidefinite matrices: B B^T for the raw matrix B."""
+
+    def __init__(self, size: Axis) -> None:
+        super().__init__(size, size)
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        x = _scaled(rng, rng.normal(size=(count, *shape)), 1e-1, 1e1)
+        return np.where(rng.random((count, 1, shape[1])) < 0.25, 0.0, x)
+
+    def _kept(self, x: Any) -> Any:
+        return Reals(smallest=1e-3, largest=1e3)._kept(x)
+
+    def value(self, x: Any) -> Any:
+        return x @ x.T
+
+    def formula(self, x: Array) -> tuple[str, str] | None:
+        return "{x} @ {x}.T", r"{x}{x}^\top"
+
+
+class Signs(_ArraySpace):
+    """Arrays of -1 and 1."""
+
+    discrete = True
+
+    def value(self, x: Any) -> Any:
+        return jnp.where(x < 0, -1.0, 1.0)
+
+
+class Integers(_ArraySpace):
+    """Arrays of whole numbers from `low` to `high`, as floats."""
+
+    discrete = True
+
+    def __init__(self, *shape: Axis, low: int = 0, high: int = 10) -> None:
+        super().__init__(*shape)
+        if type(low) is not int or type(high) is not int or low >= high:
+            raise BadArgument("integers", (low, high), "is no range", fix="give whole low < high")
+        self.low, self.high = low, high
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        return rng.integers(self.low, self.high + 1, (count, *shape))
+
+    def value(self, x: Any) -> Any:
+        return jnp.clip(jnp.round(x), float(self.low), float(self.high))
