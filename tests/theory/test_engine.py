@@ -333,6 +333,8 @@ def test_the_commands_print_json_and_write_a_certificate(
         "instances",
         "certificate",
         "proved",
+        "sizes",
+        "instance",
     }
     assert found["violated"]
     assert found["proved"]

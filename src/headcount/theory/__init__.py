@@ -26,6 +26,8 @@ from ._errata import Erratum as Erratum
 from ._errata import add_errata as add_errata
 from ._errata import errata as errata
 from ._errata import errata_page as errata_page
+from ._facts import facts as facts
+from ._facts import recorded_answers as recorded_answers
 from ._falsify import BUDGETS as BUDGETS
 from ._falsify import Falsification as Falsification
 from ._falsify import falsify as falsify
@@ -73,4 +75,6 @@ from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge
 from ._verdict import judge_frequency as judge_frequency
+from ._verify import Verification as Verification
+from ._verify import verify as verify
 from .lemma_files import lemmas_of as lemmas_of

@@ -164,7 +164,7 @@ def falsify(
         name, plan = claim.variant(variant), budget_of(budget)
         candidates, instances = _candidates(claim, name, plan, seed, cold, tell)
     tell(f"{claim.id} [{name}]: proving")
-    result = _described(claim, replace(_settle(claim, name, candidates), per_size=table))
+    result = _described(claim, replace(_settle(claim, name, candidates, table), per_size=table))
     result = replace(result, instances=instances)
     if claim.experiment is not None:
         result = _with_frequencies(claim, name, plan, seed, tell, result)
@@ -229,14 +229,16 @@ _REFUTED = 12
 """Candidates of a lemma that are tried to be proved."""
 
 
-def _settle(claim: Claim, name: str, candidates: list[Candidate]) -> Falsification:
+def _settle(
+    claim: Claim, name: str, candidates: list[Candidate], table: tuple[SizeRatio, ...] = ()
+) -> Falsification:
     """The worst candidate that is not mere rounding; a violation is shrunk and proved."""
     own = list(claim.variants).index(name)
     result = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
     doubtful = unproved = 0
     order = sorted(candidates, key=lambda c: -c.scores[own])
     if isinstance(claim, Lemma):
-        order = preferred(order, own, _VIOLATION)
+        order = preferred(order, own, _VIOLATION, table)
     for candidate in order:
         score = float(candidate.scores[own])
         if not score > -np.inf or outside_domain(candidate.instance) is not None:
