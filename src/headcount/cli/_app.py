@@ -19,6 +19,7 @@ from ._explain import explain_command
 from ._falsify import falsify_command
 from ._flags import in_flags
 from ._list import list_command
+from ._new import new_command
 from ._ntk import ntk_command
 from ._recheck import recheck_command
 from ._report import report_command
@@ -26,6 +27,7 @@ from ._reproduce import reproduce_command
 from ._show import show_command
 from ._status import status_command
 from ._train import train_command
+from ._verify import verify_command
 
 app = cyclopts.App(
     name="headcount",
@@ -40,6 +42,8 @@ app.command(list_command, name="list")
 app.command(explain_command, name="explain")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
+app.command(verify_command, name="verify")
+app.command(new_command, name="new")
 app.command(count_command, name="count")
 app.command(compare_command, name="compare")
 app.command(ntk_command, name="ntk")

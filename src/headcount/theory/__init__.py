@@ -33,6 +33,8 @@ from ._errata import errata_page as errata_page
 from ._explain import Explanation as Explanation
 from ._explain import Tightest as Tightest
 from ._explain import explain as explain
+from ._facts import facts as facts
+from ._facts import recorded_answers as recorded_answers
 from ._falsify import BUDGETS as BUDGETS
 from ._falsify import Falsification as Falsification
 from ._falsify import falsify as falsify
@@ -77,4 +79,6 @@ from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge
 from ._verdict import judge_frequency as judge_frequency
+from ._verify import Verification as Verification
+from ._verify import verify as verify
 from .lemma_files import lemmas_of as lemmas_of
