@@ -23,7 +23,7 @@ def main() -> None:
     except SystemExit as done:
         if not done.code:
             print(
-                f"\nShown: how three errors of arda2026 fall with the width, and which of its claims "
+                "\nShown: how three errors of arda2026 fall with the width, and which claims "
                 f"about them hold; the picture: {folder / 'figure.png'}; "
                 "try next: headcount explain arda2026/theorem-1"
             )
