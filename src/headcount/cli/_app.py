@@ -15,6 +15,7 @@ from .. import __version__
 from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
+from ._explore import explore_command
 from ._falsify import falsify_command
 from ._flags import in_flags
 from ._list import list_command
@@ -45,6 +46,7 @@ app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
 app.command(report_command, name="report")
+app.command(explore_command, name="explore")
 
 FAILED = 1
 BAD_INPUT = 2
