@@ -16,6 +16,7 @@ from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
 from ._explain import explain_command
+from ._explore import explore_command
 from ._falsify import falsify_command
 from ._flags import in_flags
 from ._list import list_command
@@ -51,6 +52,7 @@ app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
 app.command(report_command, name="report")
+app.command(explore_command, name="explore")
 
 # `headcount --install-completion` writes the script for the shell in use (bash, zsh, fish).
 app.register_install_completion_command(help="Install completion for your shell and exit.")
