@@ -72,6 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """The exit code of a command, with every expected error as one line on standard error."""
+    if any("\0" in argument for argument in arguments or ()):
+        return _complain("an argument holds a null byte")
     try:
         with _warnings_in_one_line():
             result = app(
@@ -92,8 +94,10 @@ def run(arguments: list[str] | None = None) -> int:
         # The reader of our output has gone (`headcount list | head`): nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        print(f"headcount: {error}", file=sys.stderr)
+    except OverflowError as error:
+        return _complain(f"a number is too large ({error})")
+    except (OSError, MemoryError) as error:
+        print(f"headcount: {error or 'not enough memory'}", file=sys.stderr)
         return FAILED
     return result if isinstance(result, int) else 0
 
