@@ -43,7 +43,10 @@ INSIDE: dict[str, tuple[Space, Any]] = {
     "simplex": (Simplex(T), lambda x: (x >= 0).all() and abs(x.sum() - 1) < 1e-12),
     "box": (Box(T, low=1, high=2), lambda x: ((x >= 1) & (x <= 2)).all()),
     "orthogonal": (Orthogonal(d), lambda x: np.abs(x @ x.T - np.eye(3)).max() < 1e-12),
-    "psd": (PositiveSemidefinite(d), lambda x: np.linalg.eigvalsh(x).min() > -1e-9),
+    "psd": (
+        PositiveSemidefinite(d),
+        lambda x: np.linalg.eigvalsh(x).min() >= -1e-12 * np.abs(x).max(),
+    ),
     "signs": (Signs(T), lambda x: (np.abs(x) == 1).all()),
     "integers": (Integers(T, low=-1, high=3), lambda x: np.isin(x, [-1, 0, 1, 2, 3]).all()),
 }
@@ -116,7 +119,7 @@ def test_parameters_of_a_registered_model():
     assert found.proved
     assert found.sizes == {"m": 2}
     space = output_near_the_start.variables["start"]
-    model, initial = space.start({"m": 2})
+    _, initial = space.start({"m": 2})
     for name, leaf in found.points["start"].items():
         moved = np.asarray(leaf) - getattr(initial, name)
         assert np.linalg.norm(moved) <= 0.5 + 1e-12

@@ -261,6 +261,8 @@ class Sphere(Ball):
         return self.radius * jnp.where(square > 0, direction, first)
 
     def formula(self, x: Array) -> tuple[str, str] | None:
+        if not np.any(x):
+            return None  # the first unit vector
         r = f"{self.radius:g}"
         return f"{r} * {{x}} / np.linalg.norm({{x}})", rf"{r}\,{{x}}/\|{{x}}\|"
 
@@ -299,6 +301,8 @@ class Simplex(_ArraySpace):
         return jnp.where(total > 0, shares, 1.0 / x.shape[-1])
 
     def formula(self, x: Array) -> tuple[str, str] | None:
+        if not np.all(np.any(x, axis=-1)):
+            return None  # equal shares, with nothing to divide by
         python = "np.abs({x}) / np.abs({x}).sum(axis=-1, keepdims=True)"
         return python, r"|{x}|/\textstyle\sum|{x}|"
 
