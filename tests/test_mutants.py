@@ -46,6 +46,12 @@ def test_every_kind_of_change_is_found_and_nothing_else() -> None:
     assert {m.function for m in found} == {"module", "least"}
 
 
+def test_equal_changes_in_one_function_have_names_of_their_own() -> None:
+    found = mutants_of("theory/x.py", "def f(x, y):\n    return [x < 1, y, 1]\n")
+    names = [m.name.split(": ")[1] for m in found]
+    assert names == ["x < 1 -> (x <= 1)", "x < 1 -> (x >= 1)", "1 -> 2", "1 -> 2 (no. 2)"]
+
+
 def test_a_change_is_made_where_it_was_found_and_still_compiles() -> None:
     for mutant in mutants_of("theory/x.py", SOURCE):
         changed = mutant.applied(SOURCE)
@@ -62,6 +68,9 @@ def test_every_source_has_tests_and_a_sample_is_named() -> None:
     first, again, other = (driver.chosen(["theory/domain.py"], 9, s) for s in ("a", "a", "b"))
     assert first == again != other
     assert len(set(first)) == 9
+    assert driver.chosen(["theory/domain.py"], 4, "a") == first[:4]
+    every = driver.chosen(driver.sources(), None, "")
+    assert len({mutant.name for mutant in every}) == len(every)
 
 
 def test_timeouts_and_equivalents_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 COMPARISONS: dict[type, type] = {
     ast.Lt: ast.LtE,
@@ -41,11 +42,14 @@ class Mutant:
     kind: str
     before: str
     after: str
+    occurrence: int = 1
+    """Among the same changes in one function."""
 
     @property
     def name(self) -> str:
         """Its name in reports, the same after lines have moved."""
-        return f"{self.path}:{self.function}: {self.before} -> {self.after}"
+        again = f" (no. {self.occurrence})" if self.occurrence > 1 else ""
+        return f"{self.path}:{self.function}: {self.before} -> {self.after}{again}"
 
     def applied(self, source: str) -> str:
         """The file with the change."""
@@ -133,7 +137,10 @@ _SYMMETRIC = (
 
 
 class _Walk(ast.NodeVisitor):
-    """Every mutation, except in annotations, messages, decorators and docstrings."""
+    """Every mutation, except in annotations, messages, decorators, docstrings and strict=True.
+
+    `zip(..., strict=True)` is an assertion: without it, code that is right does the same.
+    """
 
     def __init__(self, path: str, source: str) -> None:
         self.path, self.source = path, source
@@ -149,6 +156,8 @@ class _Walk(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)):
+            return
+        if isinstance(node, ast.keyword) and node.arg == "strict":
             return
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             self.within.append(node.name)
@@ -179,4 +188,10 @@ def mutants_of(path: str, source: str) -> list[Mutant]:
     """All mutants of a file that differ from it, in its order; strings and annotations stay."""
     walk = _Walk(path, source)
     walk.visit(ast.parse(source))
-    return [mutant for mutant in walk.found if mutant.after != mutant.before]
+    seen: Counter[str] = Counter()
+    found = []
+    for mutant in walk.found:
+        if mutant.after != mutant.before:
+            seen[mutant.name] += 1
+            found.append(replace(mutant, occurrence=seen[mutant.name]))
+    return found

@@ -91,7 +91,8 @@ def test_short_flags_and_tables_are_the_same_options(tmp_path, capsys):
 
 def test_a_dry_run_shows_sizes_and_the_choices_that_apply(capsys):
     shown = dry_run(capsys, "--model", "indrnn", "--gamma", "0.5", "--width", "4", "--n", "10")
-    assert shown["sizes"] == {"T": 5, "d": 17, "parameters": 4 * 19, "data_bytes": 8 * 10 * 86}
+    sizes = {name: shown["plan"][name] for name in ("T", "d", "parameters", "data_bytes")}
+    assert sizes == {"T": 5, "d": 17, "parameters": 4 * 19, "data_bytes": 8 * 10 * 86}
     given = {choice["what"]: choice["given"] for choice in shown["choices"]}
     assert given["gamma = |w| of the IndRNN at the start"] == 0.5
     assert given["AR windows"] is None
@@ -121,7 +122,7 @@ BAD = {
     "an option of another start": (["--n-init", "3"], "its options are activation, query"),
     "unknown model option": (["--model-option", "pol=3"], "its options are activation, query"),
     "unknown start option": (["--init-option", "pol=3"], "it has no options"),
-    "a start of another model": (["--init", "two-phase"], "use init=paired"),
+    "a start of another model": (["--init", "two-phase"], "use --init paired"),
     "config file": (["nowhere.toml"], "No such file"),
     "zeta": (
         [

@@ -118,12 +118,29 @@ def test_the_fix_for_zeta_works():
         ({"Z_mu": -0.1}, "Z_mu"),
         ({"Z_nu": math.inf}, "Z_nu"),
         ({"relevant": "last"}, "relevant"),
+        ({"patterns": 2 * np.eye(3)}, "patterns"),
+        ({"patterns": [[2, 0], [1]]}, "patterns"),
+        ({"patterns": np.full((4, 4), math.nan)}, "patterns"),
+        ({"patterns": np.eye(4)}, "patterns"),  # norm 1, not S = 2
+        ({"patterns": 2 * np.eye(4) + 1e-6 * np.eye(4, k=1)}, "patterns"),
     ],
 )
 def test_bad_dm1_fields_are_named(fields, argument):
     with pytest.raises(BadArgument) as caught:
         DM1(**fields)
     assert caught.value.argument == argument
+
+
+def test_patterns_of_ones_own_are_the_standard_ones_turned():
+    turn = np.linalg.qr(np.arange(49.0).reshape(7, 7) % 11 + np.eye(7))[0]
+    own = dataclasses.replace(BOUNDED, patterns=1.5 * turn[:5])
+    found = own.measure(own.sample(200, 0))
+    assert assumption_holds(found)
+    usual = BOUNDED.measure(BOUNDED.sample(200, 0))
+    for name in ("R", "Z_mu", "Z_nu", "Z", "gamma_lin"):  # all invariant under the turn
+        assert found[name].value == pytest.approx(usual[name].value, rel=1e-9), name
+    with pytest.raises(BadArgument, match="Assumption 3: patterns must be orthogonal"):
+        dataclasses.replace(BOUNDED, patterns=1.5 * (turn + 0.01)[:5])
 
 
 def softmax_rows(logits):

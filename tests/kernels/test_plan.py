@@ -8,8 +8,8 @@ import pytest
 from rich.filesize import decimal
 
 from headcount import models
+from headcount.core import available_memory
 from headcount.kernels import KernelTooLarge, ntk, plan_ntk
-from headcount.kernels._plan import available_memory
 
 from .ntk_cases import D, random_params, samples
 

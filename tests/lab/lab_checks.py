@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,20 @@ class Messages(lab.Reporter):
     def message(self, text: str) -> None:
         """Kept."""
         self.messages.append(text)
+
+
+class After(Messages):
+    """Does something when so many trials are finished."""
+
+    def __init__(self, count: int, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.count, self.then = count, then
+
+    def finished(self, sweep: lab.Sweep, trial: lab.Trial, answer: dict[str, Any]) -> None:
+        """Counted."""
+        self.count -= 1
+        if self.count == 0:
+            self.then()
 
 
 def payloads(plan: lab.Plan, folder: Path) -> dict[str, dict[str, np.ndarray]]:

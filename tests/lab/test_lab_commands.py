@@ -101,7 +101,9 @@ def test_status_tells_what_is_there(run, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("TOY_FAIL", "8-0")
     run(REPRODUCE)
     output = run("status")[1]
-    assert "toy/mean  smoke  0:4    rule=plain  12      11  0         1       0" in output
+    assert (
+        "toy/mean  smoke  0:4    rule=plain  12      11  0         0          1       0" in output
+    )
     (row,) = json.loads(run("status --json")[1])["figures"]
     assert (row["planned"], row["ok"], row["failed"], row["missing"]) == (12, 11, 1, 0)
 

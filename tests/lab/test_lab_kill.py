@@ -28,6 +28,7 @@ def start(script: str, *arguments: str, **environment: str) -> subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
 
 
@@ -87,16 +88,17 @@ def test_killing_the_sweep_ends_its_workers(tmp_path: Path, plan, reference) -> 
     assert_same(plan, tmp_path, reference)
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize(("workers", "number"), [("0", signal.SIGINT), ("2", signal.SIGTERM)])
 def test_ctrl_c_says_what_is_saved_and_how_to_go_on(
-    tmp_path: Path, plan: lab.Plan, reference: Path, workers: str
+    tmp_path: Path, plan: lab.Plan, reference: Path, workers: str, number: int
 ) -> None:
+    """SIGTERM goes to all processes of the group, workers too, as SLURM sends it."""
     process = start(
         str(HERE / "toy_cli.py"), "reproduce", "toy/mean", "--scale", "smoke", "--seeds", "0:8",
-        "--out", str(tmp_path), "--workers", workers, TOY_PAUSE="0.05",
+        "--out", str(tmp_path), "--workers", workers, TOY_PAUSE="0.3" if workers == "2" else "0.05",
     )  # fmt: skip
     wait_for(lambda: finished(tmp_path) >= 2)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors

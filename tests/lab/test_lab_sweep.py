@@ -176,9 +176,11 @@ def test_two_sweeps_at_once(tmp_path: Path, plan, reference, calls, monkeypatch)
 def test_what_a_kill_left_beside_a_finished_trial_is_removed(tmp_path: Path, plan) -> None:
     lab.run_plan(plan, tmp_path, workers=0)
     store, address = lab.Store(tmp_path), plan.trials[0].address
+    machine, _, _ = core.owner().partition("-")
+    abandoned = f"{machine}-{2**22 + 1}-00000000"  # no process has such a number
     left = [
         store.checkpoint_path(address),
-        store.checkpoint_path(address).with_name(f"{address}.h5.1-ab.tmp"),
+        store.checkpoint_path(address).with_name(f"{address}.h5.{abandoned}.tmp"),
         store.progress_path(address),
     ]
     for path in left:
@@ -190,6 +192,7 @@ def test_what_a_kill_left_beside_a_finished_trial_is_removed(tmp_path: Path, pla
 
 def make_context(folder: Path, **changes: Any) -> TrialContext:
     settings: dict[str, Any] = {
+        "address": "ab" * 32,
         "label": "t",
         "checkpoint_path": folder / "checkpoint.h5",
         "progress_path": folder / "progress.json",
@@ -235,7 +238,7 @@ def test_checkpoints_keep_to_their_interval_and_survive_damage(tmp_path: Path) -
     path.write_bytes(path.read_bytes()[:-3])
     context = make_context(tmp_path)
     assert context.restore() is None
-    assert "discarded" in context.messages[0]
+    assert "not used" in context.messages[0]
     assert not path.exists()
 
 

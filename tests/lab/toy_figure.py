@@ -36,6 +36,8 @@ def measure(config: dict[str, Any], context: lab.Context) -> dict[str, Any]:
         time.sleep(float(os.environ.get("TOY_PAUSE", "0")))
         context.checkpoint({"step": i + 1, "sum": total, "errors": errors})
         context.progress(i + 1, steps, error=errors[i])
+    if os.environ.get("TOY_SPOIL", "").startswith(f"{m}-{config['seed']}="):
+        errors[-1] = float(os.environ["TOY_SPOIL"].partition("=")[2])
     return {"error": errors[-1], "errors": errors, "step": np.arange(1, steps + 1)}
 
 
@@ -106,12 +108,14 @@ figure = lab.register(
         verdicts=verdicts,
         plot=plot,
         options={"rule": ("plain", "other")},
+        judged=lab.SCALES,
+        least_seeds=1,
     )
 )
 
 
 def _misbehave(config: dict[str, Any], context: lab.Context) -> None:
-    """What tests ask for: log the call, fail, diverge, or kill the process."""
+    """What tests ask for: log the call, fail, diverge, hang, or kill the process."""
     place = f"{config['m']}-{config['seed']}"
     if "TOY_LOG" in os.environ:
         with Path(os.environ["TOY_LOG"]).open("a") as log:
@@ -120,5 +124,9 @@ def _misbehave(config: dict[str, Any], context: lab.Context) -> None:
         raise ArithmeticError("asked to fail")
     if os.environ.get("TOY_DIVERGE") == place:
         context.diverged("asked to diverge")
+    if os.environ.get("TOY_MEMORY") == place:
+        np.empty(2**45)  # more than an address can name
+    if os.environ.get("TOY_HANG") == place:
+        time.sleep(600)
     if os.environ.get("TOY_KILL") == place:
         os.kill(os.getpid(), signal.SIGKILL)

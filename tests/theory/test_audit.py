@@ -95,16 +95,22 @@ def test_a_list_of_instances_is_judged_like_a_batch():
 
 
 def against(lhs: float, rhs: float, *, trivial=None, checks=(), conditions=(), **changes):
+    def seen(asked, variant, answer):
+        assert asked in ("a setting", subject)
+        assert variant == "printed"
+        return answer
+
+    subject = Observed(0, "a setting", {})
     claim = make(
         families=(),
         hypotheses=(),
-        measured=lambda subject: lhs,
-        bound=lambda setting, variant: Bound(rhs, {"k": 2.0}, trivial),
-        requires=lambda setting, variant: checks,
-        conditions=lambda subject, variant: conditions,
+        measured=lambda subject: seen(subject, "printed", lhs),
+        bound=lambda setting, variant: seen(setting, variant, Bound(rhs, {"k": 2.0}, trivial)),
+        requires=lambda setting, variant: seen(setting, variant, checks),
+        conditions=lambda subject, variant: seen(subject, variant, conditions),
         **changes,
     )
-    return engine.ask(claim, Observed(0, None, {}), "printed")
+    return engine.ask(claim, subject, "printed")
 
 
 def test_a_right_side_of_a_setting_needs_its_hypotheses():

@@ -112,6 +112,10 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "padding": (lambda x: lax.pad(x, 7.0, [(2, -1, 1)]), V),
     "counting": (lambda x: x + jnp.arange(5) + jnp.arange(5.0), V),
+    "counting along rows": (
+        lambda a: (a * jnp.eye(4), a + lax.broadcasted_iota(int, (4, 4), 1)),
+        A,
+    ),
     "gather": (lambda a: (a[jnp.array([2, 0, -1])], a[jnp.array([1, 1]), jnp.array([0, 3])]), A),
     "gather outside": (lambda x: x.at[jnp.array([1, 9])].get(mode="fill", fill_value=0.5), V),
     "scatter": (
@@ -131,8 +135,10 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "leader": (lambda x: x[jnp.argmax(x)], V),
     "order": (lambda x: (jnp.sort(x), jnp.argsort(x), x[jnp.argsort(jnp.sin(x))]), V),
+    "order of rows": (lambda a: (jnp.sort(a, axis=0), jnp.argsort(a, axis=1)), A),
     "loops": (lambda x: (_loop(x), _steps(x)), V),
     "branches": (lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), V),
+    "the other branch": (lambda x: lax.cond(x[0] > 9, jnp.sin, jnp.cos, x), V),
     "many branches": (lambda k, x: lax.switch(k, [jnp.sin, jnp.cos, jnp.exp], x), np.int64(2), V),
     "calls": (
         lambda x: (jax.nn.relu(x), doubled(x), jax.checkpoint(jnp.sin)(x), jnp.copy(x)),
@@ -272,6 +278,9 @@ def test_open_indices_give_hulls_or_stop() -> None:
     assert not contains(enclose(lambda x: jnp.argmax(tied(x)), x), 2)
     assert contains(enclose(lambda x: jnp.arange(3.0)[jnp.argmax(tied(x))], x), 0, 1)
     assert enclose(lambda x: jnp.argmax(jnp.stack([x[0], x[0], x[2]])), x) == 0
+    mixed = enclose(lambda x: jnp.where(np.array([True, False]), jnp.argmax(tied(x)), 7), x)
+    assert contains(mixed[0], 0, 1)
+    assert contains(mixed[1], 7)
     ends = enclose(lambda x: jnp.sort(tied(x)), x)
     assert all(contains(ball, value) for ball, value in zip(ends, (-5, 1, 1), strict=True))
     for stopped in (

@@ -58,6 +58,7 @@ def problem(**changes: Any) -> str | None:
 
 def test_an_instance_inside_its_domain() -> None:
     assert problem() is None
+    assert problem(U=np.ones((10**4, 3))) is None
     instance = Heads(**fields())
     assert instance.problem() is None
     assert instance.sigma.sigma1 == 1.0

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Float
 
-from headcount.theory import Certificate, certify, claims, read_certificate, recheck
+from headcount.core import Array
+from headcount.theory import (
+    Certificate,
+    Claim,
+    Family,
+    Kind,
+    Sides,
+    Variant,
+    _recheck,
+    certify,
+    claims,
+    instance_class,
+    read_certificate,
+    recheck,
+)
 from headcount.theory import shipped_certificates as shipped
+from headcount.theory.domain import Domain
+from headcount.theory.slow import Arithmetic
 
 STEP = read_certificate(next(p for p in shipped() if p.stem == "arda2026-lemma-5-step-printed"))
 
@@ -53,3 +71,57 @@ def test_almost_a_violation_is_none(size: float, status: str) -> None:
     assert certificate.claimed["ratio"] == pytest.approx(2 / np.sqrt(np.pi) * size**2)
     result = recheck(certificate)
     assert result.status == status, result.message
+
+
+@instance_class
+@dataclass(frozen=True)
+class Many(Domain):
+    """Several numbers."""
+
+    x: Float[Array, "k"]
+
+
+@pytest.fixture
+def entries(monkeypatch: pytest.MonkeyPatch) -> Claim:
+    """x_k <= 1, or -1/x_k <= -1, entry by entry: false where an entry exceeds 1."""
+
+    def sides(many: Many, variant: str) -> Sides:
+        ones = jnp.ones_like(many.x)
+        return Sides(many.x, ones) if variant == "upper" else Sides(-1 / many.x, -ones)
+
+    def naive(num: Arithmetic, data: Any, variant: str) -> tuple[Any, Any]:
+        one = num.number(1)
+        if variant == "upper":
+            return data["x"], [one for _ in data["x"]]
+        return [-one / x for x in data["x"]], [-one for _ in data["x"]]
+
+    claim = Claim(
+        id="toy/entries",
+        title="Entries",
+        kind=Kind.DETERMINISTIC,
+        equations="none",
+        statement="x_k <= 1",
+        latex="x_k \\le 1",
+        sides=sides,
+        naive=naive,
+        families=(Family("three", lambda rng, n: Many(rng.normal(size=(n, 3))), lambda i: i),),
+        variants={"upper": Variant("as it is"), "lower": Variant("both sides negative")},
+        default="upper",
+    )
+    monkeypatch.setattr(_recheck, "claims", {claim.id: claim})
+    return claim
+
+
+@pytest.mark.parametrize("variant", ["upper", "lower"])
+def test_judge_and_recheck_look_at_the_same_entry(entries: Claim, variant: str) -> None:
+    """The worst, which here is neither the first nor the first that is violated."""
+    certificate = certify(entries, Many(np.array([0.5, 1.25, 4.0, 2.0])), variant)
+    result = recheck(certificate)
+    assert result.status == "proved", result.message
+    assert result.ratio == pytest.approx(4.0)
+    assert result.ratio == certificate.claimed["ratio"]
+    sides = {"lhs": 1.25, "rhs": 1.0} if variant == "upper" else {"lhs": -0.8, "rhs": -1.0}
+    other = {**sides, "ratio": 1.25}
+    forged = recheck(replace(certificate, claimed=other))
+    assert forged.status == "refuted"
+    assert "the file states lhs" in forged.message

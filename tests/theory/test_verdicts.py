@@ -30,7 +30,7 @@ from headcount.theory import (
     judge_frequency,
 )
 from headcount.theory._slow_sides import slow_ratio, slow_sides
-from headcount.theory._verdict import ROUNDING, decide, ratio_of, score_of, summarise
+from headcount.theory._verdict import ROUNDING, decide, ratio_of, score_of, summarise, worst_entry
 from headcount.theory.slow import FLOATS
 
 EQUAL = pytest.approx
@@ -70,6 +70,24 @@ def test_the_worst_entry_decides_and_is_shown() -> None:
     assert summarise(Kind.DETERMINISTIC, sides) == (2.0, 2.5)
     assert math.isnan(float(ratio_of(Kind.RATE, Sides(np.array([1.0, math.nan]), 1.0))))
     assert float(score_of(Kind.RATE, Sides(np.array([0.5, math.nan]), 1.0))) == EQUAL(math.log(0.5))
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "expected"),
+    [
+        ([3.0, 5.0, 2.0], [2.0, 2.0, 4.0], (5.0, 2.0, 2.5)),
+        ([2.0 * (1 - 1e-12), 4.0], [1.0, 2.0], (2.0 * (1 - 1e-12), 1.0, 2.0)),
+        ([-4.0, -1.0], [-6.0, -3.0], (-1.0, -3.0, 3.0)),
+        ([1.0, 2.0, 9.0], [0.0, 0.0, 1.0], (1.0, 0.0, math.inf)),
+        ([-3.0, -2.0], [1.0, 4.0], (-2.0, 4.0, 2.0 / -4.0)),
+        (1e-200, [1e200, 1e-201], (1e-200, 1e-201, 10.0)),
+    ],
+)
+def test_the_worst_entry_of_several(lhs: Any, rhs: Any, expected: tuple[float, ...]) -> None:
+    """Of two that are as bad up to rounding it is the first: rounding must not choose."""
+    assert worst_entry(lhs, rhs) == EQUAL(expected)
+    unknown = worst_entry([math.nan, 3.0], [1.0, 2.0])
+    assert math.isnan(unknown[0])
 
 
 def test_the_score_of_an_estimate_is_that_of_its_lower_end() -> None:

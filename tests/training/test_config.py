@@ -96,7 +96,7 @@ def test_two_phase_looks_at_fresh_samples_only():
 
 BAD = {
     "model": ({"model": "arda2025"}, "did you mean arda2026"),
-    "field": ({"widht": 3}, "known fields: model, width"),
+    "field": ({"widht": 3}, "widht = 3: is no setting; did you mean width"),
     "type": ({"width": "wide"}, "width"),
     "model option": ({"model_options": {"pooling": "sum"}}, "its options are activation, query"),
     "init option": ({"init_options": {"gamma": 1.0}}, "it has no options"),

@@ -15,11 +15,15 @@ from .. import __version__
 from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
+from ._explain import explain_command
+from ._explore import explore_command
 from ._falsify import falsify_command
+from ._flags import in_flags
 from ._list import list_command
 from ._new import new_command
 from ._ntk import ntk_command
 from ._recheck import recheck_command
+from ._report import report_command
 from ._reproduce import reproduce_command
 from ._show import show_command
 from ._status import status_command
@@ -32,9 +36,11 @@ app = cyclopts.App(
     version=__version__,
     help_format="markdown",
 )
+"""The command line as a cyclopts application."""
 app.command(train_command, name="train")
 app.command(audit_command, name="audit")
 app.command(list_command, name="list")
+app.command(explain_command, name="explain")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(verify_command, name="verify")
@@ -45,6 +51,11 @@ app.command(ntk_command, name="ntk")
 app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
+app.command(report_command, name="report")
+app.command(explore_command, name="explore")
+
+# `headcount --install-completion` writes the script for the shell in use (bash, zsh, fish).
+app.register_install_completion_command(help="Install completion for your shell and exit.")
 
 FAILED = 1
 BAD_INPUT = 2
@@ -61,6 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """The exit code of a command, with every expected error as one line on standard error."""
+    if any("\0" in argument for argument in arguments or ()):
+        return _complain("an argument holds a null byte")
     try:
         with _warnings_in_one_line():
             result = app(
@@ -73,7 +86,7 @@ def run(arguments: list[str] | None = None) -> int:
 
         if not isinstance(error, HeadcountError):
             raise
-        return _complain(str(error))
+        return _complain(in_flags(error, _flags_of(arguments)))
     except KeyboardInterrupt:
         print("headcount: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -81,8 +94,10 @@ def run(arguments: list[str] | None = None) -> int:
         # The reader of our output has gone (`headcount list | head`): nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        print(f"headcount: {error}", file=sys.stderr)
+    except OverflowError as error:
+        return _complain(f"a number is too large ({error})")
+    except (OSError, MemoryError) as error:
+        print(f"headcount: {error or 'not enough memory'}", file=sys.stderr)
         return FAILED
     return result if isinstance(result, int) else 0
 
@@ -103,6 +118,14 @@ def _warnings_in_one_line() -> Iterator[None]:
         yield
     finally:
         warnings.showwarning = plain
+
+
+def _flags_of(arguments: list[str] | None) -> list[str]:
+    """The flags of the command that was called."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given or given[0] not in app:
+        return []
+    return [name for flag in app[given[0]].assemble_argument_collection() for name in flag.names]
 
 
 def _complain(message: str) -> int:

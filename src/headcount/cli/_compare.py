@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from ._config import read_values
 from ._count import teller
+from ._flags import Flag, Repeated, Whole
 from ._output import print_json
 
 if TYPE_CHECKING:
     from ..theory import Answer, Compared
-
-Flag = Annotated[bool, Parameter(negative=())]
-Repeated = Annotated[list[str] | None, Parameter(negative=())]
 
 
 def compare_command(
@@ -25,14 +21,14 @@ def compare_command(
     *,
     data: str | None = None,
     data_option: Repeated = None,
-    n: int | None = None,
-    width: int | None = None,
-    steps: int | None = None,
+    n: Whole | None = None,
+    width: Whole | None = None,
+    steps: Whole | None = None,
     seeds: str = "0:3",
     papers: str | None = None,
     share: float = 0.1,
     delta: float = 0.05,
-    most_width: int = 256,
+    most_width: Whole = 256,
     theory_only: Flag = False,
     json: Flag = False,
 ) -> int:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from ._audit import audited_config
+from ._flags import Flag, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
+    from ..core import Paper
     from ..theory import Answer, Practice
+    from ..training import TrainConfig
 
-Flag = Annotated[bool, Parameter(negative=())]
-Repeated = Annotated[list[str] | None, Parameter(negative=())]
 Question = Literal["width", "steps", "step-size"]
 
 
@@ -29,17 +30,17 @@ def count_command(
     gap: float | None = None,
     ask: Question = "width",
     problem: ProblemFlags = NO_FLAGS,
-    d: int | None = None,
-    T: Annotated[int | None, Parameter(name="--T")] = None,
+    d: Whole | None = None,
+    T: Annotated[Whole | None, Parameter(name="--T")] = None,
     nu: str | None = None,
-    pool: int | None = None,
+    pool: Whole | None = None,
     optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
-    steps: int | None = None,
+    steps: Whole | None = None,
     delta: float = 0.05,
     seeds: str = "0:3",
-    most_width: int = 512,
+    most_width: Whole = 512,
     theory_only: Flag = False,
     plot: Path | None = None,
     json: Flag = False,
@@ -85,10 +86,14 @@ def count_command(
     json
         Print one JSON object on standard output.
     """
-    from ..core import check_fraction, papers
+    from ..core import BadArgument, check_fraction, papers
     from ..theory import practice, theorem_answers
 
     quantity, target = _target(loss, gap)
+    if plot is not None and (theory_only or quantity == "gap"):
+        nothing = "has nothing to draw where nothing is trained"
+        fix = "leave out --theory-only" if theory_only else "ask for a loss"
+        raise BadArgument("plot", str(plot), nothing, fix=fix)
     check_fraction("delta", delta)
     names = ("d", "T", "nu", "pool", "optimiser", "eta", "rho", "steps", "seeds")
     flags = {k: v for k, v in locals().items() if k in names} | asdict(problem)
@@ -106,6 +111,7 @@ def count_command(
             most_width=most_width,
             progress=teller(json),
         )
+        found = replace(found, narrower=_narrower(paper, chosen, found.answer, ask))
     drawn = plot if found is not None and found.probes else None
     if drawn is not None and found is not None:
         _save_plot(found, answers, target, drawn)
@@ -114,6 +120,19 @@ def count_command(
     else:
         _show(quantity, target, ask, answers, found, drawn)
     return 0
+
+
+def _narrower(paper: Paper, config: TrainConfig, needed: Answer, ask: str) -> tuple[Answer, ...]:
+    """Which narrower model, trained otherwise, makes the same run.
+
+    The run of the width that was needed; of the configured one where a single unit was enough, or
+    no width was found.
+    """
+    if ask != "width" or paper.reduction is None:
+        return ()
+    width = int(needed.value or 1)
+    wide = config if width == 1 else config.model_copy(update={"width": width})
+    return tuple(paper.part("reduction")(wide))
 
 
 def _target(loss: float | None, gap: float | None) -> tuple[str, float]:
@@ -146,7 +165,7 @@ def _save_plot(found: Practice, answers: list[Answer], loss: float, target: Path
 
     from ..report import draw_count
 
-    figure = Figure(figsize=(3.4, 2.6), layout="constrained")
+    figure = Figure(figsize=(3.4, 3.2), layout="constrained")
     draw_count(found, answers, loss, figure.add_subplot())
     figure.savefig(target, dpi=200)
 
@@ -164,9 +183,18 @@ def _summary(
         quantity: target,
         "theorems": [answer.to_json() for answer in answers],
         "training": found.answer.to_json() if found else None,
+        "narrower": [answer.to_json() for answer in found.narrower] if found else [],
         "probes": [vars(p) for p in found.probes] if found else [],
         "plot": str(plot) if plot else None,
     }
+
+
+def _in_short(ask: str, answers: list[Answer], found: Practice | None) -> str:
+    """The two numbers that matter: the best of the theorems, and what training needs."""
+    known = sorted((a for a in answers if a.value is not None), key=lambda a: a.value or 0.0)
+    best = known[-1 if ask == "step-size" else 0] if known else None
+    asked = "no theorem gives one" if best is None else f"theorems ask for {best.shown}"
+    return asked if found is None else f"{asked}; training needs {found.answer.shown}"
 
 
 def _show(
@@ -184,10 +212,11 @@ def _show(
     table = Table(title=f"{titles[ask]} for a {quantity} of {target:g}", title_justify="left")
     for column in ("source", "variant", ask, "note"):
         table.add_column(column, justify="right" if column == ask else "left")
-    rows = [*answers, *([found.answer] if found else [])]
+    rows = [*answers, *([found.answer, *found.narrower] if found else [])]
     for row in rows:
         table.add_row(row.source, row.variant, row.shown, row.note)
     console = Console()
+    console.print(_in_short(ask, answers, found), highlight=False)
     console.print(table)
     if plot is not None and found is not None:
         console.print(f"plot: {plot}", highlight=False)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ._flags import Whole
 from ._output import print_json
 
 VIOLATED = 3
@@ -18,7 +19,7 @@ def falsify_command(
     *,
     variant: str | None = None,
     budget: str = "default",
-    seed: int = 0,
+    seed: Whole = 0,
     out: Path = Path("certificates"),
     cold: Annotated[bool, Parameter(negative=())] = False,
     strict: Annotated[bool, Parameter(negative=())] = False,

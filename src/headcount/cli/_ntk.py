@@ -7,18 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from ._config import read_config
+from ._flags import Flag, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
     from ..kernels import MemoryPlan
-
-Flag = Annotated[bool, Parameter(negative=())]
 
 
 def ntk_command(
@@ -26,11 +23,11 @@ def ntk_command(
     /,
     *,
     problem: ProblemFlags = NO_FLAGS,
-    seed: int = 0,
+    seed: Whole = 0,
     frozen: str = "",
     dtype: str = "float64",
-    eigenvalues: int = 5,
-    tile: int | None = None,
+    eigenvalues: Whole = 5,
+    tile: Whole | None = None,
     out: Path | None = None,
     json: Flag = False,
     dry_run: Flag = False,
@@ -66,21 +63,27 @@ def ntk_command(
     import numpy as np
 
     from ..kernels import ntk, ntk_to_file, plan_ntk
-    from ..training import build_problem
+    from ..kernels._plan import require_fit
+    from ..training import build_problem, plan_training, require_memory
 
-    built = build_problem(read_config(config, given))
-    network, x = built.model, built.x[0]
-    params = _first(built.initial)
+    chosen = read_config(config, given)
     call: dict[str, Any] = {
         "blocks": "each",
         "frozen": tuple(part for part in frozen.split(",") if part),
         "dtype": dtype,
         "tile": tile,
     }
-    plan = plan_ntk(network, params, x, to_file=out is not None, **call)
+    # A few samples show all sizes: the plan comes before the data.
+    few = build_problem(chosen.model_copy(update={"n": min(chosen.n, 4), "n_val": 0}))
+    shown = (few.model, _first(few.initial), few.x[0])
+    plan = plan_ntk(*shown, to_file=out is not None, n=chosen.n, **call)
     _show_plan(plan, json=json, only=dry_run)
     if dry_run:
         return 0
+    require_fit(plan)
+    require_memory(plan_training(chosen))
+    built = build_problem(chosen)
+    network, params, x = built.model, _first(built.initial), built.x[0]
     total: Any
     if out is None:
         kernel = ntk(network, params, x, **call)
@@ -127,6 +130,8 @@ def _show(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ..core import interval_text
+
     console = Console()
     table = Table(title=f"tangent kernel of {result['n']} samples", title_justify="left")
     table.add_column("quantity")
@@ -140,8 +145,7 @@ def _show(result: dict[str, Any]) -> None:
     if "lambda_min" in result:
         found = result["lambda_min"]
         table.add_row("lambda_min", f"{found['value']:.6g}")
-        below, above = found["value"] - found["lower"], found["upper"] - found["value"]
-        table.add_row("  lies in", f"-{below:.1e} .. +{above:.1e}")
+        table.add_row("  lies in", interval_text(found["lower"], found["upper"]))
     console.print(table)
     for note in result["notes"]:
         console.print(f"note: {note}", highlight=False, soft_wrap=True)
@@ -156,7 +160,7 @@ def _show_plan(plan: MemoryPlan, *, json: bool, only: bool) -> None:
     if json and only:
         print_json(plan.to_dict())
     elif only:
-        print(plan)
+        print(plan if plan.fits else f"{plan}\n  it does not fit into memory")
     elif not json:
         print(plan, file=sys.stderr)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from cyclopts import Parameter
 
-Repeated = Annotated[list[str] | None, Parameter(negative=())]
+from ._flags import Repeated, Whole
 
 
 @Parameter(name="*")
@@ -52,7 +51,7 @@ class ProblemFlags:
     """
 
     model: str | None = None
-    width: int | None = None
+    width: Whole | None = None
     model_option: Repeated = None
     activation: str | None = None
     query: str | None = None
@@ -63,9 +62,9 @@ class ProblemFlags:
     init: str | None = None
     init_option: Repeated = None
     gamma: float | None = None
-    n_init: int | None = None
+    n_init: Whole | None = None
     data: str | None = None
-    n: int | None = None
+    n: Whole | None = None
     data_option: Repeated = None
 
 

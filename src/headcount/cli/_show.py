@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ def show_command(
 ) -> int:
     """Redraw a figure and its verdicts from stored results; computes no trial.
 
+    Where nothing can be written (read-only or full disk) the verdicts are shown all the same.
     Without scale, seeds and options: as it was reproduced last in this folder.
 
     Parameters
@@ -45,31 +47,43 @@ def show_command(
     """
     import time
 
-    from ..lab import Store, collect, survey
+    from ..lab import StorageError, Store, collect, survey
     from ..report import write_files
 
     started = time.monotonic()
     _, notes = consoles(json)
     store = Store(out, notes.print)
-    plan = _choose(figure, scale, seeds, option or [], store)
+    plan = _choose(figure, scale, seeds, option or [], store, notes.print)
     collection = collect(plan, store)
     if collection.missing:
         notes.print(f"{collection.missing} of {len(plan.unique)} trials are missing.")
-    files = write_files(collection, store)
+    for note in collection.notes:
+        notes.print(note, markup=False, highlight=False, soft_wrap=True)
+    files: list[Path] = []
+    try:
+        files = write_files(collection, store, notes.print)
+    except StorageError as error:
+        text = f"The figure's files were not written: {error}"
+        notes.print(text, markup=False, highlight=False, soft_wrap=True)
     counts = _counts(plan, survey(plan, store))
     finish(plan, collection, files, counts, time.monotonic() - started, json=json)
     return 0
 
 
 def _choose(
-    figure: str, scale: Scale | None, seeds: str | None, option: list[str], store: Store
+    figure: str,
+    scale: Scale | None,
+    seeds: str | None,
+    option: list[str],
+    store: Store,
+    message: Callable[[str], None],
 ) -> Plan:
     from ..lab import figures, make_plan, parse_options, parse_seeds, remembered
 
     declared = figures[figure]
     last: dict[str, Any] = {}
     if scale is None and seeds is None and not option:
-        plans = [plan for plan in remembered(store) if plan["figure"] == declared.id]
+        plans = [plan for plan in remembered(store, message) if plan["figure"] == declared.id]
         last = plans[-1] if plans else {}
     return make_plan(
         declared,

@@ -28,7 +28,7 @@ def status_command(
 
     console, notes = consoles(json)
     store = Store(out, notes.print)
-    rows = status_rows(store)
+    rows = status_rows(store, notes.print)
     if json:
         running = [{"address": address, **note} for address, note in store.running()]
         print_json({"out": str(out), "figures": rows, "running": running})

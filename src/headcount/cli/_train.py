@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import signal
+import sys
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from ._config import read_config
+from ._flags import Flag, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
-    from ..training import Run, TrainConfig
+    from rich.progress import Progress
 
-Flag = Annotated[bool, Parameter(negative=())]
-_NOT_SETTINGS = ("config", "problem", "out", "json", "dry_run")
+    from ..training import Run, TrainConfig, TrainingPlan
+
+INTERRUPTED = 130
+_NOT_SETTINGS = ("config", "problem", "devices", "out", "json", "dry_run")
 
 
 def train_command(
@@ -26,19 +30,20 @@ def train_command(
     /,
     *,
     problem: ProblemFlags = NO_FLAGS,
-    n_val: int | None = None,
+    n_val: Whole | None = None,
     optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
-    batch_size: int | None = None,
+    batch_size: Whole | None = None,
     loss: str | None = None,
-    steps: int | None = None,
+    steps: Whole | None = None,
     seeds: str | None = None,
     record: str | None = None,
-    record_every: int | None = None,
+    record_every: Whole | None = None,
     keep: str | None = None,
     dtype: str | None = None,
-    chunk: int | None = None,
+    chunk: Whole | None = None,
+    devices: Whole | None = None,
     out: Path | None = None,
     json: Flag = False,
     dry_run: Flag = False,
@@ -76,30 +81,78 @@ def train_command(
         float32 or float64.
     chunk
         Samples per chunk; default: what fits the cache.
+    devices
+        Split the samples over so many devices; see docs/cluster.md.
     out
         netCDF file; default headcount-runs/<hash of the configuration>.nc.
     json
         Print one JSON object on standard output.
     dry_run
-        Show every value, the sizes, and which choices among readings of the papers apply; stop.
+        Show every value, memory, time, and which choices among readings of the papers apply.
     """
     given = {k: v for k, v in locals().items() if k not in _NOT_SETTINGS} | asdict(problem)
-    from ..training import run_config
+    from ..training import build, plan_training, require_memory, run_config
 
     chosen = read_config(config, given)
-    target = out or Path("headcount-runs") / f"{chosen.fingerprint}.nc"
+    plan = plan_training(chosen)
+    target = out or _own_file(chosen.fingerprint)
     if dry_run:
-        _show_settings(chosen, target, json)
+        _show_settings(chosen, plan, target, json)
         return 0
+    require_memory(plan)
     _check_writable(target)
-    with training_progress(chosen.steps, quiet=json) as progress:
-        run = run_config(chosen, progress=progress)
+    built = build(chosen)
+    _announce(plan, quiet=json)
+    with training_progress(chosen.steps, quiet=json) as progress, until_interrupted() as stop:
+        run = run_config(chosen, built=built, devices=devices, progress=progress, stop=stop.is_set)
+    cut = run.settings["steps"] < chosen.steps
+    target = out or _own_file(run.settings["config_fingerprint"])
     run.save(target)
     if json:
         print_json(summarise(run, chosen, target))
     else:
         _show_table(run, chosen, target)
-    return 0
+    if cut:
+        did = f"after {run.settings['steps']} of {chosen.steps} steps"
+        print(f"headcount: interrupted {did}; what ran is saved", file=sys.stderr)
+    return INTERRUPTED if cut else 0
+
+
+def _own_file(fingerprint: str) -> Path:
+    return Path("headcount-runs") / f"{fingerprint}.nc"
+
+
+def _announce(plan: TrainingPlan, *, quiet: bool) -> None:
+    """Time and memory before the work, on standard error."""
+    if not quiet:
+        from rich.filesize import decimal
+
+        from ..report import duration
+
+        print(
+            f"estimated: {duration(plan.seconds or 0.0)}, {decimal(plan.memory_bytes)} of memory "
+            f"({decimal(plan.available_bytes)} available)",
+            file=sys.stderr,
+        )
+
+
+@contextmanager
+def until_interrupted() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C sets, so that work can end well; the second one interrupts."""
+    asked = threading.Event()
+
+    def ask(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        asked.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def summarise(run: Run, config: TrainConfig, target: Path) -> dict[str, Any]:
@@ -129,10 +182,23 @@ def _check_writable(target: Path) -> None:
         raise BadArgument("out", str(target), "cannot be written", fix="choose another file")
 
 
+class TrainingBar:
+    """Steps, loss and time left of a run on a terminal; `say` puts words in place of "training"."""
+
+    def __init__(self, bar: Progress, steps: int) -> None:
+        self._bar = bar
+        self._task = bar.add_task("training", total=steps, loss="-")
+
+    def __call__(self, done: int, total: int, loss: float) -> None:
+        self._bar.update(self._task, completed=done, loss=f"{loss:.4g}")
+
+    def say(self, text: str) -> None:
+        """What happens now, such as the claim that is judged."""
+        self._bar.update(self._task, description=text)
+
+
 @contextmanager
-def training_progress(
-    steps: int, *, quiet: bool
-) -> Iterator[Callable[[int, int, float], None] | None]:
+def training_progress(steps: int, *, quiet: bool) -> Iterator[TrainingBar | None]:
     """A bar with time left and the current loss, on standard error, only on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -143,38 +209,36 @@ def training_progress(
         yield None
         return
     columns = (
-        TextColumn("training"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} steps"),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=12),
+        TextColumn("{task.completed}/{task.total}"),
         TextColumn("loss {task.fields[loss]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeLeft(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("training", total=steps, loss="-")
-
-        def tell(done: int, total: int, loss: float) -> None:
-            bar.update(task, completed=done, loss=f"{loss:.4g}")
-
-        yield tell
+        yield TrainingBar(bar, steps)
 
 
-def _show_settings(config: TrainConfig, target: Path, json: bool) -> None:
-    from ..training import build_rule, sizes
-
-    build_rule(config)
-    size, chosen = sizes(config), config.choices()
+def _show_settings(config: TrainConfig, plan: TrainingPlan, target: Path, json: bool) -> None:
+    chosen = config.choices()
     values = {**config.resolved(), "out": str(target)}
     if json:
         readings = [{"paper": key, **c._asdict(), "given": given} for key, c, given in chosen]
-        print_json({**values, "sizes": size, "choices": readings})
+        print_json({**values, "plan": plan.to_dict(), "choices": readings})
         return
     from rich.console import Console
     from rich.filesize import decimal
     from rich.table import Table
 
-    shown = {**values, **size, "data_bytes": decimal(size["data_bytes"])}
+    from ..report import duration
+
+    shown = {**values, "T": plan.T, "d": plan.d, "parameters": f"{plan.parameters:,}"}
+    shown["data in memory"] = decimal(plan.data_bytes)
+    shown["memory"] = f"{decimal(plan.memory_bytes)} of {decimal(plan.available_bytes)} available"
+    shown["memory"] += "" if plan.fits else ": does not fit"
+    shown["time"] = f"about {duration(plan.seconds or 0.0)}"
     table = Table(show_header=False, box=None)
     for name, value in shown.items():
         table.add_row(name, "-" if value is None else str(value))
@@ -183,7 +247,7 @@ def _show_settings(config: TrainConfig, target: Path, json: bool) -> None:
     for key, choice, given in chosen:
         choices.add_row(key, choice.what, _here(choice.ours, given), choice.others)
     console = Console()
-    console.print(table)
+    console.print(table, highlight=False)
     if chosen:
         console.print(choices)
 

@@ -2,6 +2,7 @@
 
 from ._activations import Activation as Activation
 from ._activations import activation_named as activation_named
+from ._activations import activation_of as activation_of
 from ._activations import activations as activations
 from ._attention import HeadFeatures as HeadFeatures
 from ._attention import attention_head as attention_head
@@ -38,6 +39,9 @@ from ._losses import Loss as Loss
 from ._losses import loss_of as loss_of
 from ._losses import losses as losses
 from ._losses import total as total
+from ._memory import available_memory as available_memory
+from ._owner import is_abandoned as is_abandoned
+from ._owner import owner as owner
 from ._papers import Choice as Choice
 from ._papers import Paper as Paper
 from ._papers import PaperLeftOut as PaperLeftOut
@@ -56,6 +60,13 @@ from ._queries import Query as Query
 from ._queries import check_query as check_query
 from ._queries import seeded_query as seeded_query
 from ._registry import Registry as Registry
+from ._registry import suggestion as suggestion
 from ._results import mappable as mappable
+from ._rounding import interval_text as interval_text
+from ._rounding import ordered as ordered
+from ._rounding import round_down as round_down
+from ._rounding import round_up as round_up
+from ._shown import Shown as Shown
+from ._shown import brief as brief
 from ._sums import mirrored_sum as mirrored_sum
 from ._types import Array as Array

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ._checks import check_positive
+from ._errors import BadArgument
 from ._registry import Registry
 from ._types import Array
 
@@ -57,6 +58,7 @@ class Activation:
 
 
 activations: Registry[Activation] = Registry("activation")
+"""Activations by name, each with the bounds of its derivatives."""
 
 _SCALED = re.compile(r"^(?P<A>[^*]+)\*(?P<name>[a-z-]+)\((?P<k>[^*]+)\*x\)$")
 
@@ -71,7 +73,22 @@ def activation_named(name: str) -> Activation:
     match = _SCALED.match(name)
     if match is None:
         return activations[name]
-    return activations[match["name"]].scaled(float(match["A"]), float(match["k"]))
+    try:
+        A, k = float(match["A"]), float(match["k"])
+    except ValueError:
+        fix = "for example 50*tanh(0.02*x)"
+        raise BadArgument("activation", name, "has a factor that is no number", fix=fix) from None
+    return activations[match["name"]].scaled(A, k)
+
+
+def activation_of(given: Activation | str) -> Activation:
+    """An activation, or the one of this name."""
+    if isinstance(given, str):
+        return activation_named(given)
+    if not isinstance(given, Activation):
+        fix = f"give a name: {', '.join(activations)}"
+        raise BadArgument("activation", given, "is no activation with known bounds", fix=fix)
+    return given
 
 
 def _register(

@@ -26,7 +26,12 @@ class BadArgument(HeadcountError):
         self.value = value
         self.problem = problem
         self.fix = fix
-        super().__init__(f"{argument} = {_brief(value)}: {problem}; {fix}")
+        super().__init__(f"{self.shown}: {problem}; {fix}")
+
+    @property
+    def shown(self) -> str:
+        """The argument and its value, as in Python."""
+        return f"{self.argument} = {_brief(self.value)}"
 
 
 def _brief(value: Any) -> str:

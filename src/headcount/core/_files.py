@@ -11,20 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from ._owner import owner
+
 TEMPORARY_SUFFIX = ".tmp"
 
 
 @contextmanager
-def replacing(path: Path, *, sync: bool = True) -> Iterator[Path]:
+def replacing(path: Path, *, sync: bool = True, make_folder: bool = True) -> Iterator[Path]:
     """A temporary name in the folder of `path`, which takes its place when the block ends well.
 
     Whoever reads `path` sees the old file, the new one or none, never a part. With `sync` both
-    the file and the move are on the disk afterwards.
+    the file and the move are on the disk afterwards. The name tells which process made it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(
-        f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
-    )
+    if make_folder:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{owner()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
     try:
         yield temporary
         if sync:
@@ -36,9 +37,11 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Path]:
         sync_to_disk(path.parent)
 
 
-def write_atomically(path: Path, data: bytes, *, sync: bool = True) -> None:
+def write_atomically(
+    path: Path, data: bytes, *, sync: bool = True, make_folder: bool = True
+) -> None:
     """Replace `path` by `data`, all or nothing."""
-    with replacing(path, sync=sync) as temporary:
+    with replacing(path, sync=sync, make_folder=make_folder) as temporary:
         temporary.write_bytes(data)
 
 

@@ -27,6 +27,7 @@ class Loss:
 
 
 losses: Registry[Loss] = Registry("loss")
+"""Losses by name."""
 
 MEAN_SQUARED = losses.register(
     "mean-squared",

@@ -45,9 +45,10 @@ class Paper:
 
     `models` maps a model's name to its `training.Recipe`; `claims`, `facts`, `figures` and `errata`
     are modules that register theirs when imported; `subject` says what an audit looks at, `slack`
-    where its bounds lose, `leading` which claims an audit opens with, `setting` which numbers a
-    right side depends on. `certificates` is the package whose folder of that name has the
-    counterexamples. `choices` lists the readings of the text that were chosen.
+    where its bounds lose, `reduction` which narrower run equals a configuration's (a function of
+    it, answers for `headcount count`), `leading` which claims an audit opens with, `setting` which
+    numbers a right side depends on. `certificates` is the package whose folder of that name has
+    the counterexamples. `choices` lists the readings of the text that were chosen.
     """
 
     key: str
@@ -60,6 +61,7 @@ class Paper:
     subject: str | None = None
     leading: tuple[str, ...] = ()
     slack: str | None = None
+    reduction: str | None = None
     errata: str | None = None
     certificates: str | None = None
     choices: tuple[Choice, ...] = ()

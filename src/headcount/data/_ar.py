@@ -9,7 +9,6 @@ from typing import ClassVar
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.signal import lfilter
 
 from ..core import (
     Array,
@@ -105,6 +104,8 @@ class ARWindows:
         drive = math.sqrt(self.noise_variance) * draws
         drive[0] /= math.sqrt(1 - self.alpha**2)
         # Entries L apart form one AR(1) chain, so each column is a chain of its own.
+        from scipy.signal import lfilter  # slow to import
+
         return lfilter([1.0], [1.0, -self.alpha], drive, axis=0).ravel()[:length]
 
     def sample(self, n: int, seed: int) -> Dataset:

@@ -34,7 +34,8 @@ POSITIONS = ("random", "fixed")
 class DM1:
     """x_t = mu_y on zeta T relevant tokens, x_t = nu_j + z_t elsewhere [deora2024, Sec. 5].
 
-    mu_+, mu_-, nu_1..nu_M are S times the first M + 2 unit vectors; y = +-1 is fair and j uniform.
+    mu_+, mu_-, nu_1..nu_M are S times the first M + 2 unit vectors, or the rows of `patterns`,
+    which must be orthogonal and of norm S; y = +-1 is fair and j uniform.
 
     noise "gaussian": z ~ N(0, noise_sd^2 I), the paper's experiments, which no constant of
     Assumption 3 bounds. noise "bounded": uniform with |<z, mu_+->| <= Z_mu, |<z, nu_l>| <= Z_nu/M
@@ -53,6 +54,7 @@ class DM1:
     Z_nu: float = 0.1
     Z_orth: float = 0.0
     relevant: str = "random"
+    patterns: tuple[tuple[float, ...], ...] | None = None
     name: ClassVar[str] = "dm1"
     assumption: ClassVar[str] = (
         "deora2024, Assumption 3: orthogonal patterns of norm S, zeta T noiseless relevant tokens, "
@@ -76,6 +78,31 @@ class DM1:
         check_choice("relevant", self.relevant, POSITIONS)
         for argument in ("noise_sd", "Z_mu", "Z_nu", "Z_orth"):
             check_nonnegative(argument, getattr(self, argument))
+        if self.patterns is not None:
+            self._check_patterns(self.patterns)
+
+    def _check_patterns(self, patterns: tuple[tuple[float, ...], ...]) -> None:
+        """Rows mu_+, mu_-, nu_1..nu_M, orthogonal and of norm S up to rounding."""
+        problem = "has rows of different lengths, or entries that are no numbers"
+        try:
+            rows = np.asarray(patterns, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise BadArgument("patterns", patterns, problem, fix="give numbers") from error
+        object.__setattr__(self, "patterns", tuple(map(tuple, rows.tolist())))
+        wanted = (self.M + 2, self.d)
+        if rows.shape != wanted:
+            problem = f"has shape {rows.shape}, Assumption 3 has M + 2 patterns of d features"
+            raise BadArgument("patterns", rows.tolist(), problem, fix=f"give shape {wanted}")
+        gram = rows @ rows.T
+        worst = np.max(np.abs(gram - self.S**2 * np.eye(len(rows))))
+        if not worst <= 1e-9 * self.S**2:
+            problem = (
+                "breaks Assumption 3: patterns must be orthogonal and of norm S; an inner product "
+                f"is off by {worst:.3g}"
+            )
+            raise BadArgument(
+                "patterns", rows.tolist(), problem, fix="orthogonalise them, or set S"
+            )
 
     def _check_zeta(self) -> None:
         check_positive("zeta", self.zeta)
@@ -96,19 +123,25 @@ class DM1:
         return round(self.zeta * self.T)
 
     @property
+    def _patterns(self) -> Float[Array, "patterns d"]:
+        if self.patterns is None:
+            return self.S * np.eye(self.d)[: self.M + 2]
+        return np.array(self.patterns)
+
+    @property
     def mu_plus(self) -> Float[Array, "d"]:
         """The pattern of y = +1."""
-        return self.S * np.eye(self.d)[0]
+        return self._patterns[0]
 
     @property
     def mu_minus(self) -> Float[Array, "d"]:
         """The pattern of y = -1."""
-        return self.S * np.eye(self.d)[1]
+        return self._patterns[1]
 
     @property
     def nu(self) -> Float[Array, "M d"]:
         """The M patterns of irrelevant tokens."""
-        return self.S * np.eye(self.d)[2 : self.M + 2]
+        return self._patterns[2:]
 
     @property
     def u_star(self) -> Float[Array, "d"]:
@@ -235,7 +268,13 @@ class DM1:
             direction = direction / np.linalg.norm(direction, axis=-1, keepdims=True)
             radius = uniform(radius_key, (n, self.T, 1)) ** (1 / (self.d - k))
             z[..., k:] = self.Z_orth * radius * direction
-        return z
+        return z if self.patterns is None else z @ _completed(self._patterns / self.S)
+
+
+def _completed(rows: Float[Array, "k d"]) -> Float[Array, "d d"]:
+    """An orthonormal basis that begins with these orthonormal rows."""
+    others = np.linalg.svd(rows)[2][len(rows) :]
+    return np.concatenate([rows, others])
 
 
 def _largest(values: Float[Array, "..."]) -> float:

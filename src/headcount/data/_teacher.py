@@ -18,6 +18,7 @@ from ..core import (
     Array,
     BadArgument,
     Query,
+    activation_of,
     activations,
     check_choice,
     check_count,
@@ -86,6 +87,7 @@ class TransportTeacher:
     )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "activation", activation_of(self.activation))
         for argument in ("T", "d", "anchors", "pool"):
             check_count(argument, getattr(self, argument))
         check_nu(self.nu)

@@ -18,6 +18,7 @@ from ..core import (
     Array,
     BadArgument,
     Loss,
+    Shown,
     check_shape,
     float64,
     loss_of,
@@ -29,8 +30,8 @@ from ._regression import check_kernel, check_targets, spectrum_of
 
 
 @mappable("kind", "loss_name")
-@dataclass(frozen=True)
-class KernelTrajectory:
+@dataclass(frozen=True, repr=False)
+class KernelTrajectory(Shown):
     """Outputs on train and test points at recorded times (flow) or steps (descent).
 
     `coefficients` are the dual ones at each record: f = f0 + K(., x_train) coefficients, so that
@@ -229,8 +230,8 @@ def _trajectory(
     )
 
 
-@dataclass(frozen=True)
-class TrajectoryGap:
+@dataclass(frozen=True, repr=False)
+class TrajectoryGap(Shown):
     """How far a network's run is from its kernel prediction, at the steps that both recorded.
 
     `relative` is the root mean square gap over the root mean square distance that the network has

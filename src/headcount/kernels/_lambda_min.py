@@ -11,6 +11,7 @@ import scipy.linalg
 import xarray as xr
 from jaxtyping import Float
 
+from ..core import Shown, interval_text
 from ._ntk import EmpiricalNTK
 from ._spectrum import Kernel, NTKOperator, as_operator, extreme_eigenvalues
 
@@ -19,8 +20,8 @@ class RoundingWarning(UserWarning):
     """A number that rounding errors could have made: it should not be quoted."""
 
 
-@dataclass(frozen=True)
-class SmallestEigenvalue:
+@dataclass(frozen=True, repr=False)
+class SmallestEigenvalue(Shown):
     """lambda_min of a kernel matrix: the value, and lower <= lambda_min <= upper.
 
     `residual` is |K v - value v| for the unit vector v found, `rounding` is n eps |K|, with the
@@ -41,6 +42,16 @@ class SmallestEigenvalue:
     n: int
     dtype: str
     method: str
+
+    def summary(self) -> dict[str, Any]:
+        """The value, the interval it lies in, and whether that is proved."""
+        return {
+            "value": self.value,
+            "lies in": interval_text(self.lower, self.upper),
+            "lower end": "proved" if self.certified else "estimated",
+            "below_rounding": self.below_rounding,
+            "n": self.n,
+        }
 
     def to_xarray(self) -> xr.Dataset:
         """A data set of scalars; pairs of equal samples over a dimension of their own."""

@@ -9,11 +9,11 @@ import numpy as np
 import xarray
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_finite, check_shape
+from ..core import Array, BadArgument, Shown, check_finite, check_shape
 
 
-@dataclass(frozen=True)
-class LimitKernel:
+@dataclass(frozen=True, repr=False)
+class LimitKernel(Shown):
     """A kernel at infinite width, by parameter block.
 
     `errors` are standard errors per entry (zero for a closed form); the error of the total is kept

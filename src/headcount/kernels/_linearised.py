@@ -18,6 +18,7 @@ from ..core import (
     Array,
     BadArgument,
     Loss,
+    Shown,
     cast,
     check_count,
     check_finite_leaves,
@@ -77,8 +78,8 @@ class Linearised:
 
 
 @mappable("loss_name")
-@dataclass(frozen=True)
-class LinearisedRun:
+@dataclass(frozen=True, repr=False)
+class LinearisedRun(Shown):
     """Gradient descent on f_lin: outputs and losses at steps 0, every, 2 every, ..., `steps`."""
 
     steps: Int[Array, "k"]

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int, Num
 from ..core import (
     Array,
     BadArgument,
+    Shown,
     cast,
     check_finite,
     check_finite_leaves,
@@ -24,6 +25,7 @@ from ..core import (
     check_samples,
     check_shape,
     float64,
+    interval_text,
 )
 from ..models import over_heads
 from ._linearised import check_signs
@@ -39,8 +41,8 @@ _EPS = float(np.finfo(np.float64).eps)
 NTK_NORM = math.sqrt(2)
 
 
-@dataclass(frozen=True)
-class Margin:
+@dataclass(frozen=True, repr=False)
+class Margin(Shown):
     """The largest gamma with y_i <phi_i, theta> >= gamma for all i and |theta| = norm.
 
     `primal` is the margin of the direction found, `dual` norm times the length of the shortest
@@ -65,6 +67,17 @@ class Margin:
     def gamma(self) -> float:
         """The margin attained by the direction, zero if there is none."""
         return max(self.primal, 0.0) if self.status != NOT_SEPARABLE else 0.0
+
+    def summary(self) -> dict[str, Any]:
+        """The margin, the interval it lies in, and whether the samples are separable."""
+        return {
+            "gamma": self.gamma,
+            "lies in": interval_text(self.lower, self.upper),
+            "status": self.status,
+            "norm": self.norm,
+            "n": len(self.weights),
+            "support": len(self.support),
+        }
 
     def direction(self, model: Function, params: Any, x: Float[Array, "n T d"]) -> Any:
         """The maximising direction theta as a parameter pytree, phi_i = grad f(params, x_i)."""

@@ -13,10 +13,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Num
 
-from ..core import Array, check_choice, check_count, own_precision
+from ..core import Array, Shown, available_memory, check_choice, check_count, own_precision
 from ._features import Factors, contract_traced, structured_features
 from ._generic import kept_blocks
-from ._plan import MemoryPlan, available_memory, require_fit
+from ._plan import MemoryPlan, require_fit
 from ._source import (
     FeatureSource,
     Problem,
@@ -35,8 +35,8 @@ _TILE_BYTES = 1 << 27
 """The matrices of one tile, token pairs included, stay below this."""
 
 
-@dataclass(frozen=True)
-class EmpiricalNTK:
+@dataclass(frozen=True, repr=False)
+class EmpiricalNTK(Shown):
     """K(x1, x2) = sum_b K_b, K_b(x, x') = <grad_b f(x), grad_b f(x')>, at one parameter point.
 
     `total` is (n1, n2), or (n1, o, n2, o) for f with o outputs; `blocks` maps the names of the
@@ -53,6 +53,17 @@ class EmpiricalNTK:
     trained: tuple[str, ...]
     frozen: tuple[str, ...]
     plan: MemoryPlan
+
+    def summary(self) -> dict[str, Any]:
+        """Model, size, blocks and trace."""
+        shown: dict[str, Any] = {
+            "model": self.model,
+            "total": self.total,
+            "blocks": ", ".join(self.blocks),
+        }
+        if self.symmetric:
+            shown["trace"] = float(np.trace(self.matrix))
+        return {**shown, "frozen": ", ".join(self.frozen) or "none", "method": self.method}
 
     @property
     def matrix(self) -> Float[np.ndarray, "n1o n2o"]:
@@ -155,11 +166,15 @@ def plan_ntk(
     tile: int | None = None,
     memory_limit: int | None = None,
     to_file: bool = False,
+    n: int | None = None,
 ) -> MemoryPlan:
-    """What `ntk` (or `ntk_to_file`) would allocate with the same arguments; nothing is computed."""
+    """What `ntk` (or `ntk_to_file`) would allocate with the same arguments; nothing is computed.
+
+    `n` plans for so many samples like those of x1, which need not exist yet.
+    """
     return planned(
         model, params, x1, x2, blocks=blocks, frozen=frozen, dtype=dtype, method=method, tile=tile,
-        memory_limit=memory_limit, to_file=to_file,
+        memory_limit=memory_limit, to_file=to_file, n=n,
     )[-1]  # fmt: skip
 
 
@@ -176,6 +191,7 @@ def planned(
     tile: int | None,
     memory_limit: int | None,
     to_file: bool,
+    n: int | None = None,
 ) -> tuple[Problem, Any, Any, MemoryPlan]:
     """The checked problem, its samples and its memory plan."""
     kept_blocks(params, frozen)
@@ -185,7 +201,8 @@ def planned(
     limit = (
         available_memory() if memory_limit is None else check_count("memory_limit", memory_limit)
     )
-    n1, n2 = len(x1), len(x1 if x2 is None else x2)
+    n1 = len(x1) if n is None else check_count("n", n)
+    n2 = n1 if x2 is None else len(x2)
     itemsize, o = np.dtype(dtype).itemsize, problem.width
     one_kernel = n1 * n2 * o * o * itemsize
     copies = 1 + (len(problem.names) if blocks == "each" else 0)

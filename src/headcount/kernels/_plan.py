@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.filesize import decimal
@@ -88,18 +86,3 @@ def require_fit(plan: MemoryPlan) -> None:
     raise KernelTooLarge(
         plan, f"{saving}ntk_to_file streams it to disk; memory_limit overrides the limit"
     )
-
-
-def available_memory() -> int:
-    """Bytes that can be allocated now without swapping.
-
-    Linux counts reclaimable caches as available; elsewhere the free pages are taken.
-    """
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    names = os.sysconf_names
-    pages = "SC_AVPHYS_PAGES" if "SC_AVPHYS_PAGES" in names else "SC_PHYS_PAGES"
-    return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")

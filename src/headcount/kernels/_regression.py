@@ -9,11 +9,11 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float
 
-from ..core import Array, BadArgument, check_finite, check_nonnegative, check_shape
+from ..core import Array, BadArgument, Shown, check_finite, check_nonnegative, check_shape
 
 
-@dataclass(frozen=True)
-class Spectrum:
+@dataclass(frozen=True, repr=False)
+class Spectrum(Shown):
     """K = V diag(values) V^T, ascending; `kept` marks the eigenvalues above the cut-off.
 
     Eigenvalues of at most `cutoff` times the largest are treated as zero: below n eps they are
@@ -40,8 +40,8 @@ def spectrum_of(kernel: Float[Array, "n n"], cutoff: float | None = None) -> Spe
     return Spectrum(values, vectors, values > relative * max(values[-1], 0.0), relative)
 
 
-@dataclass(frozen=True)
-class KernelRegression:
+@dataclass(frozen=True, repr=False)
+class KernelRegression(Shown):
     """f(x) = f0(x) + K(x, x_train) coefficients, as fitted by `kernel_regression`.
 
     `rank` counts the eigenvalues of the kernel that were kept; `residual` is the largest

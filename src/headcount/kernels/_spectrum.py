@@ -18,6 +18,7 @@ from jaxtyping import Float
 from ..core import (
     Array,
     BadArgument,
+    Shown,
     check_choice,
     check_count,
     check_finite,
@@ -165,8 +166,8 @@ def as_operator(kernel: Kernel) -> Any:
     return matrix
 
 
-@dataclass(frozen=True)
-class Eigenvalues:
+@dataclass(frozen=True, repr=False)
+class Eigenvalues(Shown):
     """Eigenvalues with eigenvectors as columns; within `residuals` of each lies an eigenvalue."""
 
     values: Float[np.ndarray, "k"]

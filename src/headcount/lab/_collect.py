@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ import numpy as np
 
 from ..core import BadArgument
 from ._figure import Trial
+from ._index import StoredTrial
 from ._plan import Plan
-from ._store import Store, StoredTrial
+from ._store import Store
 from ._verdicts import Finding
 
 if TYPE_CHECKING:
@@ -21,18 +23,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Collection:
-    """A figure's data: all variables, those that are plotted, verdicts, and what is missing."""
+    """A figure's data: all variables, those that are plotted, verdicts, and what is missing.
+
+    `notes` are what a reader should know of the trials: which environments they come from.
+    """
 
     plan: Plan
     data: xr.Dataset
     statistics: xr.Dataset
     verdicts: tuple[Finding, ...]
     missing: int
+    notes: tuple[str, ...] = ()
 
 
 def collect(plan: Plan, store: Store) -> Collection:
     """Read the trials of `plan`, then apply the figure's statistics and verdicts."""
-    found = {address: store.read(address) for address in plan.unique}
+    found = store.read_all(plan.unique, plan.identity)
     usable = [trial for trial in found.values() if trial is not None and trial.payload]
     if not usable:
         reasons = sorted({trial.reason for trial in found.values() if trial is not None})
@@ -56,16 +62,22 @@ def collect(plan: Plan, store: Store) -> Collection:
     if clash:
         raise RuntimeError(f"{plan.figure.id}: statistics reuse the names {sorted(clash)}")
     data = raw.merge(statistics, combine_attrs="override")
-    verdicts = tuple(plan.figure.verdicts(data))
+    verdicts = tuple(_judged(plan, finding) for finding in plan.figure.verdicts(data))
     missing = sum(trial is None for trial in found.values())
-    return Collection(plan, data, statistics, verdicts, missing)
+    return Collection(plan, data, statistics, verdicts, missing, _environments(found.values()))
+
+
+def _judged(plan: Plan, finding: Finding) -> Finding:
+    """The finding, withheld where the figure says that these sizes do not decide it."""
+    reason = plan.figure.shortfall(finding.claim, plan.scale, plan.settings)
+    return finding.withheld(reason) if reason else finding
 
 
 def to_dataset(trials: Sequence[Trial], found: Mapping[str, StoredTrial | None]) -> xr.Dataset:
     """All outputs over the trials' coordinates; NaN where a trial has no number.
 
     Every measurement also gives <name>_seconds (wall time) and <name>_outcome (ok, diverged,
-    failed or missing).
+    nonfinite, failed or missing).
     """
     import xarray as xr
 
@@ -83,9 +95,10 @@ def _measurement_dataset(
 
     outputs = trials[0].measurement.outputs
     dims = tuple(trials[0].coordinates)
-    axes: dict[str, list[Any]] = {
-        dim: list(dict.fromkeys(trial.coordinates[dim] for trial in trials)) for dim in dims
-    }
+    axes: dict[str, dict[Any, int]] = {dim: {} for dim in dims}
+    for trial in trials:
+        for dim in dims:
+            axes[dim].setdefault(trial.coordinates[dim], len(axes[dim]))
     payloads = [stored.payload for t in trials if (stored := found.get(t.address)) is not None]
     inner = _inner_axes(outputs, [payload for payload in payloads if payload])
     shape = tuple(len(axes[dim]) for dim in dims)
@@ -96,12 +109,12 @@ def _measurement_dataset(
         if output not in own
     }
     seconds = np.full(shape, np.nan)
-    outcomes = np.full(shape, "missing", dtype="<U8")
+    outcomes = np.full(shape, "missing", dtype="<U9")
     for trial in trials:
         stored = found.get(trial.address)
         if stored is None:
             continue
-        place: tuple[Any, ...] = tuple(axes[dim].index(trial.coordinates[dim]) for dim in dims)
+        place: tuple[Any, ...] = tuple(axes[dim][trial.coordinates[dim]] for dim in dims)
         outcomes[place], seconds[place] = stored.outcome, stored.record["seconds"]
         for output in arrays if stored.payload else ():
             part = stored.payload[output]
@@ -112,7 +125,7 @@ def _measurement_dataset(
     }
     variables[f"{name}_seconds"] = (dims, seconds)
     variables[f"{name}_outcome"] = (dims, outcomes)
-    coords: dict[str, Any] = {dim: np.asarray(values) for dim, values in axes.items()}
+    coords: dict[str, Any] = {dim: np.asarray(list(values)) for dim, values in axes.items()}
     coords.update({dim: values for dim, values in inner.items() if dim in own})
     return xr.Dataset(variables, coords=coords)
 
@@ -156,6 +169,21 @@ def _common_record(trials: Any) -> dict[str, Any]:
     """What the trials' records say about versions, devices and commits, each value once."""
     records = [trial.record for trial in trials if trial is not None]
     return {
-        key: sorted({json.dumps(record[key], sort_keys=True) for record in records})
-        for key in ("versions", "commit", "device", "dtype")
+        key: sorted({json.dumps(record.get(key), sort_keys=True) for record in records})
+        for key in ("versions", "commit", "device", "cpu", "dtype")
     }
+
+
+def _environments(trials: Any) -> tuple[str, ...]:
+    """A note when trials that are compared were computed by different versions or CPUs."""
+    counts: Counter[str] = Counter()
+    for trial in trials:
+        if trial is not None:
+            named = {**trial.record["versions"], "cpu": trial.record.get("cpu", "not noted")}
+            counts[", ".join(f"{name} {value}" for name, value in named.items())] += 1
+    if len(counts) < 2:
+        return ()
+    parts = "; ".join(f"{count} with {where}" for where, count in counts.most_common())
+    return (
+        f"the trials come from {len(counts)} environments, which may differ in digits: {parts}",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ._errors import CorruptFile, StorageError, TrialStopped
-from ._files import read_file, remove_leftovers, write_atomically, write_file
+from ._errors import CorruptFile, NewerFormat, StorageError, TrialStopped
+from ._files import read_file, write_file, write_note
+from ._record import origin
 
 CHECKPOINT_SECONDS = 30.0
 PROGRESS_SECONDS = 0.5
@@ -79,6 +80,7 @@ class TrialContext:
     def __init__(
         self,
         *,
+        address: str,
         label: str,
         checkpoint_path: Path,
         progress_path: Path,
@@ -88,6 +90,7 @@ class TrialContext:
         self.divergence: str | None = None
         self.messages: list[str] = []
         self.resumed_after = 0.0
+        self._address = address
         self._label = label
         self._checkpoint_path = checkpoint_path
         self._progress_path = progress_path
@@ -122,25 +125,35 @@ class TrialContext:
         """Save `state` when due; stop the trial right after when the sweep was interrupted."""
         if not self.checkpoint_due():
             return False
-        write_file(self._checkpoint_path, "checkpoint", state, {"seconds": self.seconds})
+        record = {"seconds": self.seconds}
+        write_file(self._checkpoint_path, "checkpoint", self._address, state, record)
         self._last_checkpoint = time.monotonic()
         if self._stop_requested():
             raise TrialStopped
         return True
 
     def restore(self) -> dict[str, np.ndarray] | None:
-        """The last saved state; a damaged one is discarded, as the trial can start afresh."""
+        """The last saved state; one that cannot be used is set aside, and the trial starts afresh.
+
+        A state made by other versions or on another CPU would go on, but not bit for bit.
+        """
         self._can_checkpoint = True
         try:
-            state, record = read_file(self._checkpoint_path, "checkpoint")
+            state, record, header = read_file(self._checkpoint_path, "checkpoint", self._address)
+            if header.origin in (None, origin()):
+                self.resumed_after = float(record["seconds"])
+                return state
+            problem = f"made with {header.origin}, here is {origin()}"
         except FileNotFoundError:
             return None
         except CorruptFile as error:
-            self.messages.append(f"checkpoint discarded ({error.problem}); starting afresh")
-            self._checkpoint_path.unlink(missing_ok=True)
-            return None
-        self.resumed_after = float(record["seconds"])
-        return state
+            problem = error.problem
+        except NewerFormat:
+            problem = "written by a later Headcount"
+        except OSError as error:
+            raise StorageError(f"could not read {self._checkpoint_path}: {error}") from error
+        self._set_aside(problem)
+        return None
 
     def diverged(self, reason: str) -> None:
         """Mark the trial; the first reason counts."""
@@ -152,9 +165,20 @@ class TrialContext:
         In this order: as long as one of the two is there, `Store.tidy` finds what a kill left.
         """
         if finished:
-            remove_leftovers(self._checkpoint_path)
+            self._unused_path.unlink(missing_ok=True)
             self._checkpoint_path.unlink(missing_ok=True)
         self._progress_path.unlink(missing_ok=True)
+
+    @property
+    def _unused_path(self) -> Path:
+        return self._checkpoint_path.with_name(f"{self._checkpoint_path.name}.unused")
+
+    def _set_aside(self, problem: str) -> None:
+        self.messages.append(f"checkpoint not used ({problem}); starting afresh")
+        try:
+            os.replace(self._checkpoint_path, self._unused_path)
+        except OSError as error:
+            raise StorageError.at(self._unused_path, error.strerror or str(error)) from error
 
     def _stop_requested(self) -> bool:
         return self._stop_path is not None and self._stop_path.exists()
@@ -169,7 +193,7 @@ class TrialContext:
             "seconds": self.seconds,
         }
         try:
-            write_atomically(self._progress_path, json.dumps(note).encode(), sync=False)
+            write_note(self._progress_path, note)
         except StorageError:
             # A display that cannot be updated is no reason to lose a trial: the result's own
             # writing reports a full disk.

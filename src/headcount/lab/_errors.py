@@ -42,5 +42,8 @@ class ExecutionError(HeadcountError):
     """The workers cannot run trials at all (as opposed to a trial that fails)."""
 
 
-class TrialStopped(Exception):
-    """Raised inside a trial when the sweep was interrupted; its state is saved, nothing failed."""
+class TrialStopped(BaseException):
+    """Raised inside a trial when the sweep was interrupted; its state is saved, nothing failed.
+
+    Not an Exception, so that a trial that catches those does not go on by mistake.
+    """

@@ -1,44 +1,76 @@
-"""Executors: where trials run.
+"""Where trials run: the small protocol behind which every executor stands.
 
-`ProcessExecutor` differs from the standard ProcessPoolExecutor in what a long sweep needs: the
-death of one worker (kill -9, out of memory) fails only the call it was running, and workers never
-outlive their parent, however that ended.
+A sweep hands over one task at a time with a `Hint`, and gets a future of the answer. A death of
+the worker is the exception `WorkerDied` in that future (the sweep tries again, up to its cap); an
+`ExecutionError` means that no trial can run there at all. Workers compute with the
+`thread_settings`, so that numbers do not depend on where a trial ran.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import multiprocessing
 import os
 import signal
-import threading
-import traceback
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ..core import check_count
-from ._errors import ExecutionError
+from ..core import BadArgument
+from ._figure import Trial
+from ._trial import run_trial
 
-_spawn = multiprocessing.get_context("spawn")
-_environment_lock = threading.Lock()
+EXECUTORS = "processes, inline, dask://HOST:PORT or slurm"
 
 
 class WorkerDied(RuntimeError):
     """The process that ran the call ended without an answer."""
 
-    def __init__(self, exit_code: int | None) -> None:
+    @classmethod
+    def with_code(cls, exit_code: int | None) -> WorkerDied:
+        """The death of a process of this machine."""
         killed = exit_code is not None and exit_code < 0
         name = signal.Signals(-exit_code).name if killed and exit_code is not None else ""
         hint = f"by {name}, perhaps out of memory" if killed else f"with exit code {exit_code}"
-        super().__init__(f"the worker process ended {hint}")
+        return cls(f"the worker process ended {hint}")
 
 
-class InlineExecutor(Executor):
+class Hint(NamedTuple):
+    """What a scheduler may want to know of a trial: it changes where and when, never the result."""
+
+    group: str = ""
+    """Trials of one group share compiled programs."""
+    seconds: float = 1.0
+    bytes: float = 0.0
+
+
+class TrialExecutor:
+    """The protocol. Only `submit_trial` has to be written."""
+
+    window: int | None = None
+    """How many trials it wants to hold at a time; None: the sweep's own number."""
+
+    replaces_workers = False
+    """Whether a worker runs one trial at a time and a new one takes its place when it dies."""
+
+    def begin(self, folder: Path, trials: Sequence[Trial]) -> None:
+        """Called before the first trial: refuse now what could not run later."""
+
+    @abstractmethod
+    def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
+        """Run `run_trial(task)` somewhere."""
+
+    def flush(self) -> None:
+        """Called when there is nothing more to submit for now."""
+
+    def close(self, *, gently: bool) -> None:
+        """The sweep is over; not gently: calls are under way and nobody waits for them."""
+
+
+class InlineExecutor(Executor, TrialExecutor):
     """Runs every call at once in the calling process: for debuggers and small things."""
+
+    window = 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run now; the future is done on return. Ctrl-C goes through to the caller."""
@@ -50,216 +82,60 @@ class InlineExecutor(Executor):
             future.set_exception(error)
         return future
 
-
-@dataclass(frozen=True)
-class _Call:
-    """Work that waits for a worker."""
-
-    future: Future[Any]
-    work: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-    group: str
+    def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
+        """Run the trial now."""
+        return self.submit(run_task, task)
 
 
-class ProcessExecutor(Executor):
-    """`workers` processes, started with the spawn method, one computing thread each.
+class _AnyExecutor(TrialExecutor):
+    """An executor of the standard's kind, whose workers see the results folder."""
 
-    Calls and answers travel as plain values; an exception arrives as a RuntimeError with the
-    worker's traceback as its text.
-    """
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
 
-    def __init__(self, workers: int | None = None) -> None:
-        self.workers = check_count("workers", default_workers() if workers is None else workers)
-        self._waiting: list[_Call] = []
-        self._groups: set[str] = set()
-        self._changed = threading.Condition()
-        self._processes: dict[int, Any] = {}
-        self._threads: list[threading.Thread] = []
-        self._closed = False
-        self._killed = False
-        atexit.register(self.kill)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Queue `fn(*args, **kwargs)`; `fn` must be importable by name."""
-        return self.submit_in_group("", fn, *args, **kwargs)
-
-    def submit_in_group(
-        self, group: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Future[Any]:
-        """Like `submit`; calls of one group go to the same worker, unless others are idle.
-
-        A group shares what is costly to build again, such as compiled programs.
-        """
-        future: Future[Any] = Future()
-        with self._changed:
-            if self._closed:
-                raise RuntimeError("the executor is shut down")
-            self._waiting.append(_Call(future, (fn, args, kwargs), group))
-            self._changed.notify()
-        if len(self._threads) < self.workers:
-            thread = threading.Thread(target=self._serve, daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the workers finish what is queued (or only what runs), then end them."""
-        self._close(cancel=cancel_futures)
-        if wait:
-            for thread in self._threads:
-                thread.join()
-            atexit.unregister(self.kill)
-
-    def kill(self) -> None:
-        """End the workers at once; calls under way fail with WorkerDied."""
-        self._killed = True
-        self._close(cancel=True)
-        for process in list(self._processes.values()):
-            process.kill()
-        atexit.unregister(self.kill)
-
-    def _close(self, *, cancel: bool) -> None:
-        with self._changed:
-            self._closed = True
-            if cancel:
-                for call in self._waiting:
-                    call.future.cancel()
-                self._waiting.clear()
-            self._changed.notify_all()
-
-    def _next(self, mine: set[str]) -> _Call | None:
-        """A call of a group this worker knows, else of one nobody knows, else the first."""
-        with self._changed:
-            while not self._waiting:
-                if self._closed:
-                    return None
-                self._changed.wait()
-            known = [call.group for call in self._waiting]
-            own = (i for i, group in enumerate(known) if group and group in mine)
-            new = (i for i, group in enumerate(known) if group not in self._groups)
-            call = self._waiting.pop(next(own, next(new, 0)))
-            mine.add(call.group)
-            self._groups.add(call.group)
-            return call
-
-    def _serve(self) -> None:
-        """One thread per worker process: hand over calls, notice deaths, start anew."""
-        if hasattr(signal, "pthread_sigmask"):
-            # Inherited by the workers: Ctrl-C is for the parent, which then asks them to stop.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        worker: _Worker | None = None
-        mine: set[str] = set()
-        while (call := self._next(mine)) is not None:
-            if not call.future.set_running_or_notify_cancel():
-                continue
-            try:
-                if worker is None or not worker.process.is_alive():
-                    worker = self._start()
-                succeeded, answer = worker.call(call.work)
-            except Exception as error:
-                worker = None
-                mine.clear()
-                call.future.set_exception(error)
-                continue
-            if succeeded:
-                call.future.set_result(answer)
-            else:
-                call.future.set_exception(RuntimeError(answer))
-        if worker is not None:
-            worker.end()
-
-    def _start(self) -> _Worker:
-        worker = _Worker()
-        self._processes[threading.get_ident()] = worker.process
-        if self._killed:
-            worker.process.kill()
-        worker.wait_until_ready()
-        return worker
+    def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
+        return self._executor.submit(run_trial, task)
 
 
-class _Worker:
-    """One process and the pipe to it."""
+def open_executor(name: str | Executor | TrialExecutor, workers: int | None) -> TrialExecutor:
+    """The executor of that name, as on the command line; `workers` are for processes."""
+    if isinstance(name, TrialExecutor):
+        return name
+    if isinstance(name, Executor):
+        return _AnyExecutor(name)
+    kind, _, rest = name.partition(":")
+    if workers is not None and kind != "processes":
+        raise BadArgument(
+            "workers", workers, f"does not apply to {name}", fix="leave it out: it has its own"
+        )
+    if name == "inline":
+        return InlineExecutor()
+    if name == "processes":
+        from ._batches import BatchingExecutor
+        from ._processes import ProcessExecutor
 
-    def __init__(self) -> None:
-        self.connection, theirs = _spawn.Pipe()
-        self.process = _spawn.Process(target=_work, args=(theirs,))
-        with _single_thread_environment():
-            self.process.start()
-        theirs.close()
+        return BatchingExecutor(ProcessExecutor(workers))
+    if kind == "dask" and rest.startswith("//"):
+        from ._dask import DaskExecutor
 
-    def wait_until_ready(self) -> None:
-        """A process that cannot even start is no fault of the trial."""
-        try:
-            self._answer()
-        except WorkerDied as error:
-            raise ExecutionError(
-                f"a worker process could not start ({error}); in a script, put the call under "
-                "`if __name__ == '__main__':`, or use one process with --workers 0"
-            ) from error
+        return DaskExecutor(rest.removeprefix("//"))
+    if kind == "slurm":
+        from ._slurm import SlurmExecutor
 
-    def call(self, work: Any) -> tuple[bool, Any]:
-        """(True, result) or (False, traceback)."""
-        try:
-            self.connection.send(work)
-        except (BrokenPipeError, ConnectionResetError):
-            self.process.join()
-            raise WorkerDied(self.process.exitcode) from None
-        return self._answer()
-
-    def end(self) -> None:
-        """Let the process leave its loop."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.connection.send(None)
-        self.process.join()
-        self.connection.close()
-
-    def _answer(self) -> tuple[bool, Any]:
-        wait([self.connection, self.process.sentinel])
-        try:
-            if self.connection.poll():
-                succeeded, answer = self.connection.recv()
-                return succeeded, answer
-        except (EOFError, ConnectionResetError):
-            pass  # closed by the death of the process, told below
-        self.process.join()
-        raise WorkerDied(self.process.exitcode)
+        return SlurmExecutor.from_text(rest)
+    raise BadArgument("executor", name, "is not known", fix=f"use {EXECUTORS}")
 
 
-def default_workers() -> int:
-    """One worker per core that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def run_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial, or several that go together."""
+    if "batch" in task:
+        from ._batches import run_batch
+
+        return run_batch(task)
+    return run_trial(task)
 
 
-def _work(connection: Connection) -> None:
-    """The life of a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
-    connection.send((True, None))
-    while True:
-        try:
-            work = connection.recv()
-        except (EOFError, ConnectionResetError):
-            return
-        if work is None:
-            return
-        fn, args, kwargs = work
-        try:
-            answer = (True, fn(*args, **kwargs))
-        except Exception:
-            answer = (False, traceback.format_exc())
-        connection.send(answer)
-
-
-def _die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-@contextlib.contextmanager
-def _single_thread_environment() -> Iterator[None]:
+def thread_settings() -> dict[str, str]:
     """Settings that a worker must find before it imports NumPy and JAX: one thread each.
 
     Two processes with one thread each beat one process with two threads on matrices this small,
@@ -269,21 +145,18 @@ def _single_thread_environment() -> Iterator[None]:
     """
     flag = "--xla_cpu_multi_thread_eigen"
     flags = os.environ.get("XLA_FLAGS", "")
-    wanted = {
+    return {
         "XLA_FLAGS": flags if flag in flags else f"{flags} {flag}=false".strip(),
         "PJRT_NPROC": "1",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
     }
-    with _environment_lock:
-        before = {name: os.environ.get(name) for name in wanted}
-        os.environ.update(wanted)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+
+
+def slurm_submission(name: str, folder: Path, trials: Sequence[Trial]) -> str:
+    """What `--executor slurm` would submit for these trials."""
+    from ._slurm import SlurmExecutor
+
+    executor = SlurmExecutor.from_text(name.partition(":")[2])
+    return executor.submission(folder, trials) if trials else ""

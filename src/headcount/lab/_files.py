@@ -1,18 +1,21 @@
 """Result files: ordinary HDF5 behind a 512-byte header that vouches for every byte.
 
-The header (HDF5's own user block, so any HDF5 tool opens the file) holds the format version and
-a sha256 of all that follows. It is checked before HDF5 sees a byte, so a damaged file is
-recognised as such whichever bit flipped.
+The header (HDF5's own user block, so any HDF5 tool opens the file) holds the format version, what
+the file is about (its address), where it was made (versions and CPU) and a sha256 of all that
+follows. It is checked before HDF5 sees a byte, so a damaged file is recognised as such whichever
+bit flipped, and so is a good file under another's name.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +23,39 @@ import h5py
 import numpy as np
 
 from .. import core
-from ..core import BadArgument
+from ..core import BadArgument, is_abandoned
 from ..core._files import TEMPORARY_SUFFIX
 from ._errors import CorruptFile, NewerFormat, StorageError
+from ._record import origin
 
-FORMAT = 1
-"""Version of the results format; a reader refuses larger ones."""
+FORMAT = 2
+"""Version of the results format; a reader refuses larger ones. Format 1 had no address."""
 
 HEADER_BYTES = 512
 _HEADER = re.compile(
-    rb"headcount format=(\d+) kind=([a-z]+) sha256=([0-9a-f]{64}) bytes=(\d+) crc=([0-9a-f]{8})\n"
+    rb"headcount format=(?P<format>\d+) kind=(?P<kind>[a-z]+) "
+    rb"(?:address=(?P<address>[0-9a-f]{64}) outcome=(?P<outcome>[a-z-]+) origin=(?P<origin>\S+) )?"
+    rb"sha256=(?P<sha256>[0-9a-f]{64}) bytes=(?P<bytes>\d+) crc=(?P<crc>[0-9a-f]{8})\n"
 )
+_BAD_DISK = {errno.EIO, errno.EISDIR, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)}
 
 
-def write_file(path: Path, kind: str, arrays: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    """Write named arrays and a JSON record to `path`, all or nothing."""
-    write_atomically(path, encode(kind, arrays, record))
+@dataclass(frozen=True)
+class Header:
+    """What a file says of itself; `outcome` and `origin` are None in files of format 1."""
+
+    outcome: str | None
+    origin: str | None
 
 
-def encode(kind: str, arrays: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
+def write_file(
+    path: Path, kind: str, address: str, arrays: Mapping[str, Any], record: Mapping[str, Any]
+) -> None:
+    """Write named arrays and a JSON record to `path`, all or nothing; its folder must exist."""
+    write_atomically(path, encode(kind, address, arrays, record), make_folder=False)
+
+
+def encode(kind: str, address: str, arrays: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
     """The bytes of a result file."""
     buffer = io.BytesIO()
     with h5py.File(buffer, "w", userblock_size=HEADER_BYTES) as file:
@@ -48,32 +65,48 @@ def encode(kind: str, arrays: Mapping[str, Any], record: Mapping[str, Any]) -> b
         file.create_dataset("record", data=json.dumps(record, sort_keys=True))
     body = buffer.getvalue()[HEADER_BYTES:]
     digest = hashlib.sha256(body).hexdigest()
-    line = f"headcount format={FORMAT} kind={kind} sha256={digest} bytes={len(body)} "
+    line = f"headcount format={FORMAT} kind={kind} address={address} "
+    line += f"outcome={record.get('outcome', '-')} origin={origin()} "
+    line += f"sha256={digest} bytes={len(body)} "
     line += f"crc={zlib.crc32(line.encode()):08x}\n"
     return line.encode().ljust(HEADER_BYTES, b"\0") + body
 
 
-def read_file(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the record of a file, after every byte was checked."""
-    data = path.read_bytes()
-    header = _HEADER.match(data[:HEADER_BYTES])
-    if header is None:
-        raise CorruptFile(path, "no valid header")
-    if zlib.crc32(data[: header.start(5) - len("crc=")]) != int(header[5], 16):
-        raise CorruptFile(path, "damaged header")
-    if int(header[1]) > FORMAT:
-        raise NewerFormat(path, int(header[1]), FORMAT)
-    if header[2] != kind.encode():
-        raise CorruptFile(path, f"holds a {header[2].decode()}, not a {kind}")
-    body = data[HEADER_BYTES:]
-    if data[header.end() : HEADER_BYTES].strip(b"\0") or len(body) != int(header[4]):
-        raise CorruptFile(path, f"{len(body)} bytes instead of {int(header[4])}")
-    if hashlib.sha256(body).hexdigest() != header[3].decode():
-        raise CorruptFile(path, "checksum does not match")
+def read_file(
+    path: Path, kind: str, address: str
+) -> tuple[dict[str, np.ndarray], dict[str, Any], Header]:
+    """The arrays, the record and the header of a file, after every byte was checked."""
+    header, data = check_file(path, kind, address)
     with h5py.File(io.BytesIO(data), "r") as file:
         arrays = {name: np.asarray(item[()]) for name, item in file["payload"].items()}
         record = json.loads(file["record"][()])
-    return arrays, record
+    if header.origin is None and record.get("address", address) != address:
+        raise CorruptFile(path, f"is about {record['address']}")
+    return arrays, record, header
+
+
+def check_file(path: Path, kind: str, address: str) -> tuple[Header, bytes]:
+    """The header and all bytes of a file, checked but not yet decoded."""
+    data = _read_bytes(path)
+    header = _HEADER.match(data[:HEADER_BYTES])
+    if header is None:
+        raise CorruptFile(path, "no valid header")
+    if zlib.crc32(data[: header.start("crc") - len("crc=")]) != int(header["crc"], 16):
+        raise CorruptFile(path, "damaged header")
+    if int(header["format"]) > FORMAT:
+        raise NewerFormat(path, int(header["format"]), FORMAT)
+    if header["kind"] != kind.encode():
+        raise CorruptFile(path, f"holds a {header['kind'].decode()}, not a {kind}")
+    body = data[HEADER_BYTES:]
+    if data[header.end() : HEADER_BYTES].strip(b"\0") or len(body) != int(header["bytes"]):
+        raise CorruptFile(path, f"{len(body)} bytes instead of {int(header['bytes'])}")
+    if hashlib.sha256(body).hexdigest() != header["sha256"].decode():
+        raise CorruptFile(path, "checksum does not match")
+    if header["address"] is None:
+        return Header(None, None), data
+    if header["address"].decode() != address:
+        raise CorruptFile(path, f"is about {header['address'].decode()}")
+    return Header(header["outcome"].decode(), header["origin"].decode()), data
 
 
 def numeric(name: str, value: Any) -> np.ndarray:
@@ -86,15 +119,52 @@ def numeric(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def write_atomically(path: Path, data: bytes, *, sync: bool = True) -> None:
+def write_note(path: Path, note: Mapping[str, Any], *, sync: bool = False) -> None:
+    """Write a small JSON file with its checksum on a second line."""
+    text = json.dumps(note)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    write_atomically(path, f"{text}\nsha256={digest}\n".encode(), sync=sync, make_folder=False)
+
+
+def read_note(path: Path) -> dict[str, Any]:
+    """What `write_note` wrote; notes of earlier versions have no checksum."""
+    text, newline, check = _read_bytes(path).partition(b"\n")
+    digest = hashlib.sha256(text).hexdigest()
+    if newline and check and check != f"sha256={digest}\n".encode():
+        raise CorruptFile(path, "checksum does not match")
+    try:
+        note = json.loads(text)
+    except ValueError as error:
+        raise CorruptFile(path, "is not JSON") from error
+    if not isinstance(note, dict):
+        raise CorruptFile(path, "holds no named values")
+    return note
+
+
+def write_atomically(
+    path: Path, data: bytes, *, sync: bool = True, make_folder: bool = True
+) -> None:
     """Replace `path` by `data`, all or nothing; what prevents it is a `StorageError`."""
     try:
-        core.write_atomically(path, data, sync=sync)
+        core.write_atomically(path, data, sync=sync, make_folder=make_folder)
     except OSError as error:
         raise StorageError.at(path, error.strerror or str(error)) from error
 
 
-def remove_leftovers(path: Path) -> None:
-    """Delete temporary files of `path` left by a killed process; call while owning `path`."""
-    for leftover in path.parent.glob(f"{path.name}.*{TEMPORARY_SUFFIX}"):
-        leftover.unlink(missing_ok=True)
+def remove_leftovers(folder: Path, pattern: str = "*") -> None:
+    """Delete temporary files that killed processes left in `folder`; those of others stay.
+
+    Who made a file stands in its name, so that this is safe also where there are no locks.
+    """
+    for leftover in folder.glob(pattern + TEMPORARY_SUFFIX):
+        if is_abandoned(leftover):
+            leftover.unlink(missing_ok=True)
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        if error.errno in _BAD_DISK:
+            raise CorruptFile(path, f"cannot be read ({error.strerror})") from error
+        raise

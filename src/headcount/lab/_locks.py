@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
+import platform
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 try:
     import fcntl
@@ -22,27 +26,49 @@ except ImportError:  # Windows: fall back to harmless double computing.
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
 
+class Holder(NamedTuple):
+    """Who holds a lock, as that process wrote it into the lock file."""
+
+    pid: int
+    host: str
+    since: float
+
+    def __str__(self) -> str:
+        minutes = max(time.time() - self.since, 0.0) / 60
+        clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
+        return f"process {self.pid} on {self.host} since {clock} ({minutes:.1f} min)"
+
+
 @contextlib.contextmanager
 def claim(path: Path) -> Iterator[bool]:
-    """Hold the lock file `path`; yields False at once when another process holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Hold the lock file `path`; yields False at once when another process holds it.
+
+    The folder must exist: whoever removed it does not want it back.
+    """
     descriptor = _try_lock(path)
     try:
         yield descriptor is not None
     finally:
         if descriptor is not None:
-            # Unlinked while still locked: whoever opened the old file notices in _try_lock.
-            path.unlink(missing_ok=True)
-            os.close(descriptor)
+            if fcntl is None:
+                os.close(descriptor)  # Windows unlinks no open file
+            with contextlib.suppress(OSError):
+                # Unlinked while still locked: whoever opened the old file notices in _try_lock.
+                path.unlink(missing_ok=True)
+            if fcntl is not None:
+                os.close(descriptor)
 
 
 def is_claimed(path: Path) -> bool:
-    """Whether some process holds the lock now (False where locks are not supported)."""
-    if fcntl is None or not path.exists():
+    """Whether some process holds the lock now (False where that cannot be known); writes nothing.
+
+    Opened for reading only, so that it works on a read-only disk.
+    """
+    if fcntl is None:
         return False
     try:
-        descriptor = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDONLY)
+    except (FileNotFoundError, PermissionError):
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -55,6 +81,15 @@ def is_claimed(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def holder(path: Path) -> Holder | None:
+    """Who holds the lock, when that can be read."""
+    try:
+        pid, host, since = json.loads(path.read_bytes())
+        return Holder(int(pid), str(host), float(since))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _try_lock(path: Path) -> int | None:
@@ -73,8 +108,17 @@ def _try_lock(path: Path) -> int | None:
             os.close(descriptor)
             raise
         if _is_same_file(descriptor, path):
+            _sign(descriptor)
             return descriptor
         os.close(descriptor)
+
+
+def _sign(descriptor: int) -> None:
+    """Write who holds the lock into it; a full disk is no reason not to hold it."""
+    text = json.dumps([os.getpid(), platform.node(), time.time()])
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, text.encode())
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

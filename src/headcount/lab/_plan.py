@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..core import BadArgument, check_choice, check_count
 from ._address import canonical_json, content_address
+from ._costs import CostModel
+from ._errors import CorruptFile
 from ._figure import SCALES, Figure, Settings, Trial, figures
-from ._files import write_atomically
+from ._files import read_note, write_note
 from ._store import Store
 
 
@@ -26,10 +30,15 @@ class Plan:
     settings: Settings
     trials: tuple[Trial, ...]
 
-    @property
+    @functools.cached_property
     def unique(self) -> dict[str, Trial]:
         """The trials by address: what has to be computed."""
         return {trial.address: trial for trial in self.trials}
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """One name per plan, in hexadecimal."""
+        return content_address("plan", 1, self.describe())
 
     def describe(self) -> dict[str, Any]:
         """The plan as plain values, as stored in the results folder and the data set."""
@@ -55,11 +64,15 @@ class Survey:
 
 @dataclass(frozen=True)
 class Cost:
-    """An estimate: wall time on `workers` workers, and memory while they run."""
+    """An estimate: wall time on `workers` workers, and memory while they run.
+
+    `past` is how many trials of the past it rests on; none: it is the figure's own guess.
+    """
 
     seconds: float
     bytes: float
     workers: int
+    past: int = 0
 
 
 def make_plan(
@@ -86,39 +99,53 @@ def make_plan(
 
 def survey(plan: Plan, store: Store) -> Survey:
     """Look every trial up; nothing is computed and nothing is moved."""
-    states = {}
-    for address in plan.unique:
-        stored = store.read(address)
-        states[address] = ("missing", "") if stored is None else (stored.outcome, stored.reason)
-    return Survey(states)
+    store.use_index(plan.identity)
+    return Survey({address: store.state(address) for address in plan.unique})
 
 
-def cost(trials: Sequence[Trial], workers: int) -> Cost:
+def cost(trials: Sequence[Trial], workers: int, costs: CostModel | None = None) -> Cost:
     """Longest first on `workers` workers; memory of the largest trials that can coincide."""
-    workers = max(workers, 1)
-    estimates = [trial.measurement.estimate(trial.config) for trial in trials]
-    loads = [0.0] * workers
-    for seconds, _ in sorted(estimates, reverse=True):
+    workers, costs = max(workers, 1), costs or CostModel()
+    loads = [0.0] * max(min(workers, len(trials)), 1)
+    for seconds in sorted(map(costs.seconds, trials), reverse=True):
         heapq.heapreplace(loads, loads[0] + seconds)
-    largest = heapq.nlargest(workers, (size for _, size in estimates))
-    return Cost(max(loads), sum(largest), workers)
+    sizes = (trial.measurement.estimate(trial.config)[1] for trial in trials)
+    return Cost(max(loads), sum(heapq.nlargest(workers, sizes)), workers, costs.count)
 
 
 def remember(plan: Plan, store: Store) -> None:
     """Note in the results folder that this plan was asked for; `status` and `show` read it."""
-    note = {**plan.describe(), "trials": list(plan.unique)}
-    identity = content_address("plan", 1, plan.describe())
-    name = f"{plan.figure.id.replace('/', '-')}-{plan.scale}-{identity[:12]}.json"
-    write_atomically(store.folder / "plans" / name, json.dumps(note).encode(), sync=False)
+    note = {**plan.describe(), "identity": plan.identity, "trials": list(plan.unique)}
+    name = f"{plan.figure.id.replace('/', '-')}-{plan.scale}-{plan.identity[:12]}.json"
+    write_note(store.plan_folder() / name, note)
 
 
-def remembered(store: Store) -> list[dict[str, Any]]:
-    """All plans noted in a results folder, the latest last."""
-    files = (store.folder / "plans").glob("*.json")
-    return [
-        json.loads(path.read_bytes())
-        for path in sorted(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
-    ]
+def remembered(
+    store: Store, message: Callable[[str], None] = lambda text: None
+) -> list[dict[str, Any]]:
+    """All plans noted in a results folder, the latest last; a damaged note is told and left out."""
+    notes = []
+    for path in store.plan_folder().glob("*.json"):
+        try:
+            note = read_note(path)
+            if not _is_plan(note):
+                raise CorruptFile(path, "is no plan")
+            notes.append((path.stat().st_mtime_ns, path.name, note))
+        except FileNotFoundError:
+            continue
+        except CorruptFile as error:
+            message(f"damaged plan {error}; the next reproduce of its figure writes it again")
+    return [note for _, _, note in sorted(notes, key=lambda entry: entry[:2])]
+
+
+def _is_plan(note: Mapping[str, Any]) -> bool:
+    kinds = {"figure": str, "scale": str, "seeds": list, "options": dict, "trials": list}
+    return (
+        all(isinstance(note.get(name), kind) for name, kind in kinds.items())
+        and bool(note["seeds"])
+        and all(type(seed) is int for seed in note["seeds"])
+        and all(re.fullmatch("[0-9a-f]{64}", str(address)) for address in note["trials"])
+    )
 
 
 def _check_trials(figure: Figure, trials: Sequence[Trial]) -> None:

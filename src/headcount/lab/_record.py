@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import platform
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+_ORIGIN_LENGTH = 180  # has to fit a file's header
 _PACKAGES = ("headcount", "jax", "jaxlib", "numpy")
 
 
@@ -47,12 +49,32 @@ def device() -> str:
     return f"{first.platform}{kind}"
 
 
+@functools.cache
+def cpu() -> str:
+    """Architecture and a fingerprint of the CPU's instruction sets: they decide the last digit."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    flags = {line.partition(":")[2] for line in lines if line.startswith(("flags", "Features"))}
+    words = " ".join(sorted(flags.pop().split())) if flags else platform.processor()
+    return f"{platform.machine()}-{hashlib.sha256(words.encode()).hexdigest()[:8]}"
+
+
+@functools.cache
+def origin() -> str:
+    """Versions and CPU in one word: a state goes on bit for bit only where this is the same."""
+    words = [*(f"{name}-{v}" for name, v in versions().items()), f"cpu-{cpu()}"]
+    return ",".join(words)[:_ORIGIN_LENGTH]
+
+
 def describe_run(config: Mapping[str, Any], payload: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """The part of a trial's record that tells how it was computed; no host or user names."""
     return {
         "versions": versions(),
         "commit": commit(),
         "device": device(),
+        "cpu": cpu(),
         "dtype": config.get("dtype", "float64"),
         "payload_dtypes": {name: str(array.dtype) for name, array in payload.items()},
         "seeds": {name: value for name, value in config.items() if "seed" in name},

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Num
-from scipy import stats
 
 from ..core import Array, BadArgument, check_choice, check_fraction, integers, stream
 
@@ -83,6 +82,8 @@ def median(values: Num[Array, "seed"], confidence: float = CONFIDENCE) -> Estima
     [x_(k), x_(n+1-k)] with the largest k for which P(Bin(n, 1/2) < k) <= (1 - confidence)/2; no
     such k exists for fewer than six seeds at 95 %, and the interval is then unknown.
     """
+    from scipy import stats  # slow to import
+
     check_fraction("confidence", confidence)
     sample = np.sort(_finite(values))
     n = sample.size
@@ -171,6 +172,8 @@ def loglog_slope(
         )
     if (x <= 0).any():
         raise BadArgument("x", x.tolist(), "must be positive for a log-log fit", fix="drop zeros")
+    from scipy import stats
+
     rows = y[np.isfinite(y).all(axis=1)]
     n = len(rows)
     unknown = Estimate(math.nan, math.nan, math.nan, n)
@@ -190,6 +193,8 @@ def loglog_slope(
 def _bootstrap_slope(
     rows: Num[Array, "seed point"], weights: Num[Array, "point"], confidence: float, seed: int
 ) -> tuple[float, float]:
+    from scipy import stats
+
     n = len(rows)
     if n < 2:
         return math.nan, math.nan
@@ -224,12 +229,16 @@ def _student(
     centre: float, error: float, freedom: float, count: int, confidence: float
 ) -> Estimate:
     """centre +- t error, with t of Student's law of so many degrees of freedom."""
+    from scipy import stats
+
     half = float(stats.t.ppf((1 + confidence) / 2, freedom) * error)
     return Estimate(centre, centre - half, centre + half, count)
 
 
 def _kendall(x: Num[Array, "point"], y: Num[Array, "point"]) -> float:
     """tau-b; a constant has no trend."""
+    from scipy import stats
+
     constant = np.ptp(x) == 0 or np.ptp(y) == 0
     return 0.0 if constant else float(stats.kendalltau(x, y).statistic)
 

@@ -2,156 +2,135 @@
 
 from __future__ import annotations
 
-import secrets
+import contextlib
+import math
 import time
 from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass, field
+from concurrent.futures import BrokenExecutor, Executor, Future
+from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
+from ..core import BadArgument, check_count
 from ._context import CHECKPOINT_SECONDS
+from ._costs import cost_model
 from ._errors import ExecutionError, StorageError
-from ._executors import InlineExecutor, ProcessExecutor, WorkerDied, default_workers
+from ._executors import Hint, TrialExecutor, WorkerDied, open_executor
 from ._figure import Trial
+from ._files import remove_leftovers
 from ._plan import Plan, remember
+from ._reporting import Problem, Reporter, Steady, Sweep
+from ._signals import like_ctrl_c
 from ._store import DEFAULT_FOLDER, Store
-from ._trial import DONE, failure_record, make_task, run_trial
+from ._trial import DONE, failure_record, make_task
 
-_DEATHS_ALLOWED = 1
 _TICK_SECONDS = 0.2
 _BUSY_SECONDS = 0.5
+_SAY_AGAIN_SECONDS = 60.0
 _GRACE_SECONDS = 10.0
+_ROUNDS = 3
+WINDOW = 256
+"""So many trials are with the executor at a time: enough to choose among groups, and no more."""
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A trial that failed or diverged, and why."""
+class Policy:
+    """How patient a sweep is.
 
-    label: str
-    outcome: str
-    reason: str
-
-
-@dataclass
-class Sweep:
-    """The state of a sweep; reporters read it while it runs, the caller gets it at the end.
-
-    `cached` trials were there before, `run` were computed now (by this sweep or by another one
-    meanwhile), `problems` lists all failed and diverged ones among both.
+    `time_limit`: seconds after which a trial's worker process is ended; None: `generous` times
+    its estimate (corrected by how long trials of this sweep took), at least `least_seconds`.
+    A trial whose worker died, ran out of memory or out of time is run again `retries` times, then
+    recorded as failed.
     """
 
-    planned: int
-    cached: int = 0
-    run: int = 0
-    problems: list[Problem] = field(default_factory=list)
-    seconds: float = 0.0
-    interrupted: bool = False
-    work_total: float = 0.0
-    work_done: float = 0.0
-    in_flight: list[Trial] = field(default_factory=list)
-    store: Store | None = None
+    time_limit: float | None = None
+    generous: float = 50.0
+    least_seconds: float = 3600.0
+    retries: int = 1
 
-    @property
-    def failed(self) -> int:
-        """How many trials failed or diverged."""
-        return len(self.problems)
+    def __post_init__(self) -> None:
+        check_count("retries", self.retries, least=0)
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise BadArgument(
+                "trial_timeout", self.time_limit, "must be positive", fix="give seconds, or inf"
+            )
 
-    def running(self) -> Iterator[tuple[Trial, dict[str, Any]]]:
-        """The trials of this sweep under way, with what they tell about themselves."""
-        for trial in list(self.in_flight):
-            note = None if self.store is None else self.store.progress(trial.address)
-            if note is not None:
-                yield trial, note
-
-    def fraction(self) -> float:
-        """The share of the work of this sweep that is done, by the figure's own estimates."""
-        done = self.work_done
-        for trial, note in self.running():
-            done += _work(trial) * min(note["done"] / max(note["total"], 1e-300), 1.0)
-        return min(done / self.work_total, 1.0) if self.work_total else 1.0
-
-
-class Reporter:
-    """What a sweep tells while it runs. This one is silent; `headcount.report` has displays."""
-
-    def begin(self, sweep: Sweep) -> None:
-        """Called once, before the first trial."""
-
-    def tick(self, sweep: Sweep) -> None:
-        """Called a few times per second."""
-
-    def finished(self, sweep: Sweep, trial: Trial, answer: dict[str, Any]) -> None:
-        """Called after every trial."""
-
-    def message(self, text: str) -> None:
-        """Something a person should know."""
-
-    def end(self, sweep: Sweep) -> None:
-        """Called once, also after an interruption."""
+    def limit(self, estimate: float, ratio: float) -> float | None:
+        """The time limit of a trial in seconds; `ratio`: measured over estimated so far."""
+        limit = self.time_limit
+        if limit is None:
+            limit = max(self.least_seconds, self.generous * estimate * max(ratio, 1.0))
+        # What the system's timers take; a month is no limit.
+        return limit if limit < 30 * 86400 else None
 
 
 def run_plan(
     plan: Plan,
     out: Path = DEFAULT_FOLDER,
     *,
-    executor: Executor | None = None,
+    executor: str | Executor | TrialExecutor | None = None,
     workers: int | None = None,
     retry_failed: bool = False,
     reporter: Reporter | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    policy: Policy | None = None,
 ) -> Sweep:
     """Compute the trials of `plan` that the folder `out` lacks.
 
-    `workers` processes (default: one per core; 0: this process), or any `executor` whose workers
-    see the folder and can import the figure's module. Ctrl-C ends the sweep cleanly: the answer
-    then has `interrupted` set.
+    `workers` processes (default: one per core; 0: this process), or an `executor`: a name as on
+    the command line ("inline", "dask://HOST:PORT", "slurm"), a `TrialExecutor`, or any standard
+    one whose workers see the folder and can import the figure's module. Ctrl-C, SIGTERM and
+    SIGHUP end the sweep cleanly: the answer then has `interrupted` set.
     """
-    reporter = Reporter() if reporter is None else reporter
+    reporter = Steady(reporter or Reporter())
     store = Store(out, reporter.message)
     store.prepare()
     remember(plan, store)
-    count = default_workers() if workers is None else workers
-    own = executor is None
+    own = executor is None or isinstance(executor, str)
     if executor is None:
-        executor = InlineExecutor() if count == 0 else ProcessExecutor(count)
-    loop = _Loop(plan, store, executor, reporter, retry_failed, checkpoint_seconds)
-    # All at once, so that workers can choose among groups; inline one by one, as they run.
-    loop.window = 1 if isinstance(executor, InlineExecutor) else loop.sweep.planned
+        executor = "inline" if workers == 0 else "processes"
+    place = open_executor(executor, workers or None)
+    loop: _Loop | None = None
     try:
-        return loop.run()
+        with like_ctrl_c():
+            place.begin(store.folder, plan.trials)
+            loop = _Loop(plan, store, place, reporter, policy or Policy())
+            loop.retry_failed = retry_failed
+            loop.checkpoint_seconds = checkpoint_seconds
+            return loop.run()
     finally:
         if own:
-            _close(executor, gently=not loop.futures)
+            place.close(gently=loop is None or not loop.futures)
 
 
 class _Loop:
     """The one loop of a sweep: submit, wait, take answers, report."""
 
+    retry_failed = False
+    checkpoint_seconds = CHECKPOINT_SECONDS
+
     def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        executor: Executor,
-        reporter: Reporter,
-        retry_failed: bool,
-        checkpoint_seconds: float,
+        self, plan: Plan, store: Store, executor: TrialExecutor, reporter: Reporter, policy: Policy
     ) -> None:
-        self.store, self.executor, self.reporter = store, executor, reporter
-        self.stop_path = store.stop_path(secrets.token_hex(8))
-        self.retry_failed = retry_failed
-        self.checkpoint_seconds = checkpoint_seconds
-        self.window = 1
+        self.plan, self.store, self.executor, self.reporter = plan, store, executor, reporter
+        self.policy = policy
+        self.stop_path = store.new_stop_path()
+        self.window = executor.window or WINDOW
         self.futures: dict[Future[Any], Trial] = {}
-        self.busy: deque[tuple[float, Trial]] = deque()
+        self.answers: SimpleQueue[Future[Any]] = SimpleQueue()
+        self.queue: deque[Trial] = deque()
+        self.busy: deque[tuple[float, Trial, str]] = deque()
+        self.told = -math.inf
+        self.slowdown = 1.0
+        self.cached: set[str] = set()
         self.deaths: dict[str, int] = {}
         self.sweep = Sweep(planned=len(plan.unique), store=store)
-        self.queue = deque(self._missing(plan))
-        self.sweep.work_total = sum(map(_work, self.queue))
 
     def run(self) -> Sweep:
-        started = time.monotonic()
+        self.queue.extend(self._missing())
+        self.sweep.work_total = sum(map(self.sweep.expected, self.queue))
+        self.sweep.started = time.monotonic()
         self.reporter.begin(self.sweep)
         try:
             try:
@@ -162,80 +141,128 @@ class _Loop:
         except KeyboardInterrupt:
             self.reporter.message("stopped at once; saved states are kept")
         finally:
-            self.sweep.seconds = time.monotonic() - started
+            self.sweep.seconds = time.monotonic() - self.sweep.started
             if self.sweep.interrupted:
                 self._sweep_up()
             self.reporter.end(self.sweep)
-            self.stop_path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.stop_path.unlink(missing_ok=True)
         return self.sweep
 
-    def _missing(self, plan: Plan) -> list[Trial]:
+    def _missing(self) -> list[Trial]:
         """What has to be run, the longest first (so that no long trial is left for the end)."""
+        self.store.use_index(self.plan.identity)
         missing = []
-        for trial in plan.unique.values():
-            stored = self.store.read(trial.address)
-            if stored is None or (self.retry_failed and stored.outcome != "ok"):
+        for trial in self.plan.unique.values():
+            outcome, reason = self.store.state(trial.address)
+            if outcome == "missing" or (self.retry_failed and outcome != "ok"):
                 missing.append(trial)
                 continue
-            if stored.outcome != "failed":  # a failed one may go on from its state when retried
+            if outcome != "failed":  # a failed one may go on from its state when retried
                 self.store.tidy(trial.address)
             self.sweep.cached += 1
-            self._note_problem(trial, stored.outcome, stored.reason)
-        return sorted(missing, key=lambda trial: (-_work(trial), trial.group))
+            self.cached.add(trial.address)
+            self._note_problem(trial, outcome, reason)
+        if missing:
+            self.sweep.costs = cost_model(self.plan.unique.values(), self.store)
+        return sorted(missing, key=lambda trial: (-self.sweep.expected(trial), trial.group))
 
     def _work_off(self) -> None:
-        while self.queue or self.futures or self.busy:
-            while self.busy and self.busy[0][0] <= time.monotonic():
-                self.queue.append(self.busy.popleft()[1])
-            while self.queue and len(self.futures) < self.window:
-                self._submit(self.queue.popleft())
-            self._take_answers(_TICK_SECONDS)
-            self.reporter.tick(self.sweep)
+        """Until every planned trial is there: results that vanish meanwhile are computed again."""
+        for _ in range(_ROUNDS):
+            while self.queue or self.futures or self.busy:
+                self._turn()
+            lost = [t for t in self.plan.unique.values() if not self.store.has(t.address)]
+            if not lost:
+                return
+            self._begin_again(lost)
+        raise StorageError(
+            f"results vanish from {self.store.folder} as fast as they are computed; "
+            "find out who removes them and run the same command again"
+        )
+
+    def _begin_again(self, lost: list[Trial]) -> None:
+        self.reporter.message(f"{len(lost)} results have vanished; computing them again")
+        were_cached = self.cached & {trial.address for trial in lost}
+        self.cached -= were_cached
+        self.sweep.cached -= len(were_cached)
+        self.sweep.run -= len(lost) - len(were_cached)
+        labels = {trial.label for trial in lost}
+        self.sweep.problems = [p for p in self.sweep.problems if p.label not in labels]
+        self.queue.extend(lost)
+
+    def _turn(self) -> None:
+        now = time.monotonic()
+        while self.busy and self.busy[0][0] <= now:
+            self.queue.append(self.busy.popleft()[1])
+        while self.queue and len(self.futures) < self.window:
+            self._submit(self.queue.popleft())
+        self.executor.flush()
+        if self.busy and not self.futures and now - self.told >= _SAY_AGAIN_SECONDS:
+            self.told = now
+            _, trial, holder = self.busy[0]
+            more = f" (and {len(self.busy) - 1} more)" if len(self.busy) > 1 else ""
+            at = holder or "another process"
+            self.reporter.message(f"waiting for {trial.label}{more}: {at} computes it")
+        self._take_answers(_TICK_SECONDS)
+        self.reporter.tick(self.sweep)
 
     def _submit(self, trial: Trial) -> None:
+        estimate = self.sweep.expected(trial)
+        limit = self.policy.limit(estimate, self.slowdown)
         task = make_task(
             trial,
             self.store.folder,
             stop_path=self.stop_path,
             retry_failed=self.retry_failed,
             checkpoint_seconds=self.checkpoint_seconds,
+            time_limit=limit if self.executor.replaces_workers else None,
         )
-        self.sweep.in_flight.append(trial)
+        self.sweep.in_flight[trial.address] = trial
         try:
-            if isinstance(self.executor, ProcessExecutor):
-                future = self.executor.submit_in_group(trial.group, run_trial, task)
-            else:
-                future = self.executor.submit(run_trial, task)
-            self.futures[future] = trial
+            hint = Hint(trial.group, estimate, trial.measurement.estimate(trial.config)[1])
+            future = self.executor.submit_trial(task, hint)
         except BrokenExecutor as error:
             raise _broken(error) from error
+        self.futures[future] = trial
+        future.add_done_callback(self.answers.put)
 
     def _take_answers(self, timeout: float) -> None:
+        """Wait for an answer, then take all that are there."""
         if not self.futures:
             time.sleep(timeout)
             return
-        done, _ = wait(self.futures, timeout=timeout, return_when=FIRST_COMPLETED)
-        for future in done:
-            trial = self.futures.pop(future)
-            self.sweep.in_flight.remove(trial)
-            if future.cancelled():
-                continue
-            error = future.exception()
-            if isinstance(error, WorkerDied):
-                self._bury(trial, error)
-            elif isinstance(error, ExecutionError):
-                raise error
-            elif error is not None:
-                raise _broken(error) from error
-            else:
-                self._take(trial, future.result())
+        with contextlib.suppress(Empty):
+            self._take_answer(self.answers.get(timeout=timeout))
+            while True:
+                self._take_answer(self.answers.get_nowait())
+
+    def _take_answer(self, future: Future[Any]) -> None:
+        trial = self.futures.pop(future, None)
+        if trial is None:
+            return
+        self.sweep.in_flight.pop(trial.address, None)
+        if future.cancelled():
+            return
+        error = future.exception()
+        if isinstance(error, WorkerDied):
+            self._try_again(trial, self._why_it_died(trial, error))
+        elif isinstance(error, ExecutionError):
+            raise error
+        elif error is not None:
+            raise _broken(error) from error
+        else:
+            self._take(trial, future.result())
 
     def _take(self, trial: Trial, answer: dict[str, Any]) -> None:
         for text in answer["messages"]:
             self.reporter.message(f"{trial.label}: {text}")
         status = answer["status"]
         if status == "busy":
-            self.busy.append((time.monotonic() + _BUSY_SECONDS, trial))
+            due = time.monotonic() + _BUSY_SECONDS
+            self.busy.append((due, trial, answer["reason"]))
+        elif status == "memory":
+            self._try_again(trial, answer["reason"])
         elif status == "storage":
             raise StorageError(answer["reason"])
         elif status == "unusable":
@@ -244,24 +271,40 @@ class _Loop:
             outcome = answer.get("outcome", status)
             self._note_problem(trial, outcome, answer["reason"])
             self.sweep.run += 1
-            self.sweep.work_done += _work(trial)
+            self.sweep.work_done += self.sweep.expected(trial)
+            if status in DONE and answer["seconds"]:
+                self.sweep.ratios.append(answer["seconds"] / self.sweep.expected(trial))
+                if len(self.sweep.ratios) % 20 == 3:
+                    self.slowdown = self.sweep.ratio_range()[1]
             self.reporter.finished(self.sweep, trial, {**answer, "outcome": outcome})
 
-    def _bury(self, trial: Trial, error: WorkerDied) -> None:
-        """A worker died: run the trial again once, then record it as failed."""
+    def _why_it_died(self, trial: Trial, error: WorkerDied) -> str:
+        """The death in words; a trial that ran out of time left what it was doing."""
+        path = self.store.trace_path(trial.address)
+        trace = path.read_text() if path.exists() else ""
+        if not trace:
+            return str(error)
+        main = trace.split("Thread 0x")[-1]  # the oldest thread comes last
+        where = [line.strip() for line in main.splitlines() if line.strip().startswith("File")]
+        return f"took longer than its time limit, at {where[0] if where else 'an unknown place'}"
+
+    def _try_again(self, trial: Trial, reason: str) -> None:
+        """After a death of its worker: run the trial again, up to the cap, then it has failed."""
         if self.sweep.interrupted:
             return
         self.deaths[trial.address] = self.deaths.get(trial.address, 0) + 1
-        if self.deaths[trial.address] <= _DEATHS_ALLOWED:
-            self.reporter.message(f"{trial.label}: {error}; trying once more")
+        times = self.deaths[trial.address]
+        if times <= self.policy.retries:
+            self.reporter.message(f"{trial.label}: {reason}; trying once more")
             self.queue.append(trial)
             return
-        reason = f"{error}, {self.deaths[trial.address]} times"
+        reason += f", {times} times" if times > 1 else ""
         task = make_task(trial, self.store.folder)
         with self.store.claim(trial.address) as mine:
             if mine:
-                self.store.progress_path(trial.address).unlink(missing_ok=True)
+                remove_leftovers(self.store.trial_path(trial.address).parent)
                 self.store.write(trial.address, {}, failure_record(task, reason))
+        self.store.forget_progress(trial.address)
         self._take(trial, {"status": "failed", "reason": reason, "seconds": 0.0, "messages": []})
 
     def _note_problem(self, trial: Trial, outcome: str, reason: str) -> None:
@@ -273,8 +316,9 @@ class _Loop:
 
         Ctrl-C may fall on any line of such a trial, also on one that tidies up.
         """
-        for trial in self.sweep.in_flight:
-            self.store.forget_progress(trial.address)
+        with contextlib.suppress(FileNotFoundError):
+            for trial in self.sweep.in_flight.values():
+                self.store.forget_progress(trial.address)
 
     def _stop(self) -> None:
         """Ask the trials under way to save their state, and give them a moment."""
@@ -282,7 +326,9 @@ class _Loop:
         self.busy.clear()
         for future in list(self.futures):
             if future.cancel():
-                self.sweep.in_flight.remove(self.futures.pop(future))
+                self.sweep.in_flight.pop(self.futures.pop(future).address, None)
+            elif future.done():
+                self.answers.put(future)  # its own notice may have been cut off by the signal
         if not self.futures:
             return
         self.stop_path.touch()
@@ -293,19 +339,8 @@ class _Loop:
             self.reporter.tick(self.sweep)
 
 
-def _work(trial: Trial) -> float:
-    return max(trial.measurement.estimate(trial.config)[0], 1e-9)
-
-
 def _broken(error: BaseException) -> ExecutionError:
     return ExecutionError(
         f"the executor gave up ({type(error).__name__}: {error}); finished trials are saved, "
         "run the same command again"
     )
-
-
-def _close(executor: Executor, *, gently: bool) -> None:
-    if isinstance(executor, ProcessExecutor) and not gently:
-        executor.kill()
-    else:
-        executor.shutdown(cancel_futures=True)

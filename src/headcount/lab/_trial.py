@@ -5,10 +5,12 @@ Nothing is raised across processes: the answer is a plain dict whose `status` te
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import faulthandler
 import importlib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,8 @@ from ._files import FORMAT, numeric
 from ._record import describe_run
 from ._store import Store
 
-DONE = ("ok", "diverged", "failed")
-"""Statuses that left a result; others: cached, busy, stopped, storage, unusable."""
+DONE = ("ok", "diverged", "nonfinite", "failed")
+"""Statuses that left a result; others: cached, busy, stopped, storage, unusable, memory."""
 
 
 def make_task(
@@ -32,13 +34,18 @@ def make_task(
     stop_path: Path | None = None,
     retry_failed: bool = False,
     checkpoint_seconds: float = 30.0,
+    time_limit: float | None = None,
 ) -> dict[str, Any]:
-    """All that a worker needs to run `trial`, as plain values."""
+    """All that a worker needs to run `trial`, as plain values.
+
+    A `time_limit` ends the process in which the trial runs: only for workers that are replaced.
+    """
     return {
         "address": trial.address,
         "measurement": trial.measurement.name,
         "version": trial.measurement.version,
         "outputs": {name: list(dims) for name, dims in trial.measurement.outputs.items()},
+        "may_be_nan": list(trial.measurement.may_be_nan),
         "location": trial.measurement.location,
         "config": trial.config,
         "label": trial.label,
@@ -46,21 +53,30 @@ def make_task(
         "stop_path": None if stop_path is None else str(stop_path),
         "retry_failed": retry_failed,
         "checkpoint_seconds": checkpoint_seconds,
+        "time_limit": time_limit,
     }
 
 
-def run_trial(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Compute and store one trial, unless it is stored already or another process is at it."""
+def run_trial(
+    task: Mapping[str, Any], function: Callable[..., Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Compute and store one trial, unless it is stored already or another process is at it.
+
+    `function` takes the place of the measurement's own, e.g. when the numbers are there already.
+    """
     messages: list[str] = []
     try:
-        function = _find(task["location"])
+        function = function or find(task["location"])
     except (ImportError, AttributeError) as error:
         return {"status": "unusable", "reason": f"{task['location']}: {error}", "messages": []}
     answer: dict[str, Any]
     try:
         store = Store(Path(task["folder"]), messages.append)
         with store.claim(task["address"]) as mine:
-            answer = _run_claimed(store, function, task) if mine else {"status": "busy"}
+            if mine:
+                answer = _run_claimed(store, function, task)
+            else:
+                answer = {"status": "busy", "reason": str(store.holder(task["address"]) or "")}
     except NewerFormat as error:
         answer = {"status": "unusable", "reason": str(error)}
     except StorageError as error:
@@ -84,6 +100,7 @@ def _run_claimed(
     if stored is not None and not (task["retry_failed"] and stored.outcome != "ok"):
         return {"status": "cached", "outcome": stored.outcome, "reason": stored.reason}
     context = TrialContext(
+        address=address,
         label=task["label"],
         checkpoint_path=store.checkpoint_path(address),
         progress_path=store.progress_path(address),
@@ -92,7 +109,8 @@ def _run_claimed(
     )
     finished = False
     try:
-        answer = _measure(store, function, task, context)
+        with _time_limit(task["time_limit"], store.trace_path(address)):
+            answer = _measure(store, function, task, context)
         finished = answer["status"] in DONE
     finally:
         context.close(finished=finished)
@@ -107,14 +125,16 @@ def _measure(
 ) -> dict[str, Any]:
     try:
         payload = _checked(function(dict(task["config"]), context), task["outputs"])
-        outcome = "ok" if context.divergence is None else "diverged"
-        reason = context.divergence or ""
+        reason = context.divergence or _not_finite(payload, task["may_be_nan"])
+        outcome = "diverged" if context.divergence else "nonfinite" if reason else "ok"
         record = _record(task, payload, outcome, reason, context.seconds)
     except TrialStopped:
         return {"status": "stopped"}
     except StorageError:
         raise
     except Exception as error:  # a failed trial is data: whatever went wrong is recorded
+        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+            return {"status": "memory", "reason": f"{type(error).__name__}: {error}"}
         payload, outcome, reason = {}, "failed", f"{type(error).__name__}: {error}"
         record = failure_record(task, reason, traceback.format_exc())
         record["seconds"] = context.seconds
@@ -158,7 +178,40 @@ def _checked(payload: Mapping[str, Any], outputs: Mapping[str, list[str]]) -> di
     return arrays
 
 
-def _find(location: str) -> Callable[..., Mapping[str, Any]]:
+def _not_finite(payload: Mapping[str, np.ndarray], may_be_nan: list[str]) -> str:
+    """Which outputs hold NaN or infinity, in words; NaN may also say that there is no number."""
+    found = []
+    for name, array in payload.items():
+        if array.dtype.kind != "f" or np.isfinite(array).all():
+            continue
+        nans, infinities = int(np.isnan(array).sum()), int(np.isinf(array).sum())
+        if infinities or name not in may_be_nan:
+            what = "infinite" if infinities else "NaN"
+            found.append(f"{name} is {what} ({nans + infinities} of {array.size})")
+    return "; ".join(found)
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float | None, trace_path: Path) -> Iterator[None]:
+    """End this process when the block takes longer; what it was doing is in the file then.
+
+    The watchdog is a thread of C that needs no lock of Python's: it also ends a call that hangs
+    in a library.
+    """
+    if seconds is None:
+        yield
+        return
+    with trace_path.open("w") as trace:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=trace)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            trace_path.unlink(missing_ok=True)
+
+
+def find(location: str) -> Callable[..., Any]:
+    """The function at "package.module:name"."""
     module, _, name = location.partition(":")
-    function: Callable[..., Mapping[str, Any]] = getattr(importlib.import_module(module), name)
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function

@@ -15,6 +15,7 @@ from ..core import (
     Activation,
     Array,
     Query,
+    activation_of,
     activations,
     check_count,
     check_query,
@@ -36,7 +37,7 @@ class PooledAttention:
     """f(X; varphi) = m^{-1/2} sum_i c_i sigma(U_i . a(X; W_i)) [arda2026, Eqs. (2)-(4)].
 
     a(X; W) = sum_t alpha_t X_t with alpha = softmax(X W q_X), tokens X_t as rows of X: (T, d).
-    No temperature; the query q_X is not trained.
+    No temperature; the query q_X is not trained. The activation may be given by its name.
     """
 
     d: int
@@ -46,6 +47,7 @@ class PooledAttention:
     name: ClassVar[str] = "arda2026"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "activation", activation_of(self.activation))
         check_count("d", self.d)
         check_count("m", self.m)
         check_query(self.query, self.d)

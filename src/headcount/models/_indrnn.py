@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Activation, Array, activations, check_count, mirrored_sum
+from ..core import Activation, Array, activation_of, activations, check_count, mirrored_sum
 from ._base import models
 
 
@@ -32,6 +32,7 @@ class IndRNN:
     name: ClassVar[str] = "indrnn"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "activation", activation_of(self.activation))
         check_count("d", self.d)
         check_count("m", self.m)
 

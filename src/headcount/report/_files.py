@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def write_files(collection: Collection, store: Store) -> list[Path]:
-    """Write data.nc, plotted.csv, figure.png/.pdf/.svg and verdicts.json; returns their paths."""
+def write_files(
+    collection: Collection, store: Store, message: Callable[[str], None] | None = None
+) -> list[Path]:
+    """Write data.nc, plotted.csv, verdicts.json and figure.png/.pdf/.svg; returns their paths.
+
+    Data and verdicts are on the disk before anything is drawn. A plot that fails is told to
+    `message`, its files are left out; without `message` the error is raised.
+    """
     plan = collection.plan
     folder = store.figure_folder(plan.figure.id, plan.scale)
     name = "-".join(f"{key}={value}" for key, value in _unusual(collection).items())
@@ -29,13 +36,19 @@ def write_files(collection: Collection, store: Store) -> list[Path]:
         "data.nc": netcdf(collection.data),
         "plotted.csv": table(collection.statistics).encode(),
         "verdicts.json": _verdicts(collection).encode(),
-        **{
-            f"figure.{kind}": data for kind, data in render(collection, "png", "pdf", "svg").items()
-        },
     }
     for file, content in contents.items():
         write_atomically(folder / file, content)
-    return [folder / file for file in contents]
+    try:
+        plots = render(collection, "png", "pdf", "svg")
+    except Exception as error:  # a figure's own code, which met numbers nobody thought of
+        if message is None:
+            raise
+        message(f"the plot failed ({type(error).__name__}: {error}); data and verdicts are written")
+        plots = {}
+    for kind, content in plots.items():
+        write_atomically(folder / f"figure.{kind}", content)
+    return [folder / file for file in (*contents, *(f"figure.{kind}" for kind in plots))]
 
 
 def netcdf(data: xr.Dataset) -> bytes:
@@ -96,6 +109,7 @@ def _verdicts(collection: Collection) -> str:
         **collection.plan.describe(),
         "notes": collection.plan.figure.notes,
         "missing_trials": collection.missing,
+        "environments": list(collection.notes),
         "verdicts": [{**v.to_json(), "sentence": v.sentence} for v in collection.verdicts],
     }
     return json_text(content) + "\n"

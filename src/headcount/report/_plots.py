@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import check_choice
 from ..lab import COLOURS, Collection
+from ._finish import finish
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 COLUMN_INCHES = 3.4
+"""Width of a column of a paper."""
 PAGE_INCHES = 6.9
+"""Width of a page of a paper."""
 _PANEL_HEIGHT = 2.6
 
 # No dates and no program versions: a file changes only when the figure does.
@@ -40,6 +46,7 @@ STYLE: Any = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
 }
+"""Settings of Matplotlib for all plots."""
 
 
 def draw(collection: Collection) -> Any:
@@ -52,9 +59,19 @@ def draw(collection: Collection) -> Any:
     width = COLUMN_INCHES if columns == 1 else PAGE_INCHES
     with mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLOURS)}):
         canvas = Canvas(figsize=(width, _PANEL_HEIGHT * rows), layout="constrained")
-        axes = np.atleast_1d(canvas.subplots(rows, columns)).ravel()
-        collection.plan.figure.plot(collection.data, list(axes))
+        axes = list(np.atleast_1d(canvas.subplots(rows, columns)).ravel())
+        collection.plan.figure.plot(_drawable(collection.data), axes)
+        finish(canvas, axes, columns, collection)
     return canvas
+
+
+def _drawable(data: xr.Dataset) -> xr.Dataset:
+    """The data with infinities as NaN: there is no place for them on an axis."""
+    shown = data.copy()
+    for name, variable in data.data_vars.items():
+        if variable.dtype.kind == "f" and np.isinf(variable.values).any():
+            shown[name] = variable.where(np.isfinite(variable.values))
+    return shown
 
 
 def render(collection: Collection, *kinds: str) -> dict[str, bytes]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -14,7 +15,9 @@ from rich.text import Text
 from ..lab import (
     CONFIRMED,
     INCONCLUSIVE,
+    NOT_JUDGED,
     Cost,
+    CostModel,
     Figure,
     Finding,
     Plan,
@@ -25,6 +28,7 @@ from ..lab import (
     cost,
     remembered,
 )
+from ..lab import OUTCOMES as VERDICTS
 from ._progress import duration
 
 
@@ -37,7 +41,7 @@ def figures_table(figures: Sequence[Figure]) -> Table:
     return table
 
 
-def plan_table(plan: Plan, state: Survey, workers: int) -> Group:
+def plan_table(plan: Plan, state: Survey, workers: int, costs: CostModel) -> Group:
     """What a dry run shows: every number of the scale, the trials, time and memory."""
     numbers = Table.grid(padding=(0, 2))
     for name, value in {**plan.settings, "seeds": seeds_text(plan.seeds), **plan.options}.items():
@@ -46,14 +50,14 @@ def plan_table(plan: Plan, state: Survey, workers: int) -> Group:
     missing = set(state.of("missing"))
     for name, trials in _groups(plan).items():
         lacking = sum(trial.address in missing for trial in trials)
-        each = trials[0].measurement.estimate(trials[0].config)[0]
+        each = costs.seconds(trials[0])
         cells = (name, len(trials), len(trials) - lacking, lacking, f"{each:.3g}")
         groups.add_row(*(Text(str(cell)) for cell in cells))
     return Group(
         Text(f"{plan.figure.id} at scale {plan.scale}: {plan.figure.title}"),
         numbers,
         groups,
-        Text(cost_sentence(cost([plan.unique[a] for a in missing], workers), len(missing))),
+        Text(cost_sentence(cost([plan.unique[a] for a in missing], workers, costs), len(missing))),
     )
 
 
@@ -63,13 +67,22 @@ def cost_sentence(estimate: Cost, count: int) -> str:
         return "Everything is stored; nothing to run."
     return (
         f"Estimated: {count} trials, {duration(estimate.seconds)} on {estimate.workers} "
-        f"worker{'s' if estimate.workers > 1 else ''}, {decimal(int(estimate.bytes))} of memory."
+        f"worker{'s' if estimate.workers > 1 else ''}, {decimal(int(estimate.bytes))} of memory; "
+        + (f"from {estimate.past} past trials." if estimate.past else "a guess, none has run here.")
     )
+
+
+def verdicts_summary(verdicts: Sequence[Finding]) -> str:
+    """The outcomes counted: "3 confirmed, 1 not confirmed, 2 inconclusive"."""
+    outcomes = [verdict.outcome for verdict in verdicts]
+    counts = {outcome: outcomes.count(outcome) for outcome in VERDICTS}
+    counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    return f"{len(outcomes)} claims: {counted}" if counted else "no claims"
 
 
 def verdicts_table(verdicts: Sequence[Finding]) -> Table:
     """Claim, outcome, and the sentence with the numbers that decided."""
-    colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow"}
+    colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow", NOT_JUDGED: "dim"}
     table = Table("claim", "outcome", "numbers", box=None, pad_edge=False)
     for verdict in verdicts:
         colour = colours.get(verdict.outcome, "red")
@@ -79,7 +92,7 @@ def verdicts_table(verdicts: Sequence[Finding]) -> Table:
 
 
 def problems_text(problems: Sequence[Problem], most: int = 10) -> Text:
-    """Failed and diverged trials with their reasons."""
+    """Trials that are not ok with their reasons."""
     lines = [f"{p.outcome}: {p.label}: {p.reason}" for p in problems[:most]]
     if len(problems) > most:
         lines.append(f"... and {len(problems) - most} more")
@@ -87,19 +100,21 @@ def problems_text(problems: Sequence[Problem], most: int = 10) -> Text:
     return Text("\n".join(lines))
 
 
-def status_rows(store: Store) -> list[dict[str, Any]]:
+OUTCOMES = ("ok", "diverged", "nonfinite", "failed", "missing")
+
+
+def status_rows(store: Store, message: Callable[[str], None]) -> list[dict[str, Any]]:
     """Every plan noted in the folder with counts of its trials; reads only."""
     rows = []
     outcomes: dict[str, str] = {}
-    for plan in remembered(store):
+    for plan in remembered(store, message):
         for address in plan["trials"]:
             if address not in outcomes:
-                stored = store.read(address)
-                outcomes[address] = "missing" if stored is None else stored.outcome
-        states = [outcomes[address] for address in plan["trials"]]
-        counts = {s: states.count(s) for s in ("ok", "diverged", "failed", "missing")}
+                outcomes[address] = store.state(address)[0]
+        states = Counter(outcomes[address] for address in plan["trials"])
+        counts = {outcome: states[outcome] for outcome in OUTCOMES}
         keys = ("figure", "scale", "seeds", "options")
-        rows.append({**{key: plan[key] for key in keys}, "planned": len(states), **counts})
+        rows.append({**{key: plan[key] for key in keys}, "planned": states.total(), **counts})
     return rows
 
 
@@ -107,21 +122,11 @@ def status_table(store: Store, rows: Sequence[dict[str, Any]]) -> RenderableType
     """What a results folder holds, and what runs there now."""
     if not rows:
         return Text(f"No results in {store.folder}.")
-    titles = (
-        "figure",
-        "scale",
-        "seeds",
-        "options",
-        "trials",
-        "ok",
-        "diverged",
-        "failed",
-        "missing",
-    )
+    titles = ("figure", "scale", "seeds", "options", "trials", *OUTCOMES)
     table = Table(*titles, box=None, pad_edge=False)
     for row in rows:
         options = " ".join(f"{k}={v}" for k, v in row["options"].items())
-        counts = [row[key] for key in ("planned", "ok", "diverged", "failed", "missing")]
+        counts = [row[key] for key in ("planned", *OUTCOMES)]
         cells = (row["figure"], row["scale"], seeds_text(row["seeds"]), options, *counts)
         table.add_row(*(Text(str(cell)) for cell in cells))
     running = [

@@ -1,8 +1,12 @@
 """Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
+from ..core import ordered as ordered
+from ..core import round_down as round_down
+from ..core import round_up as round_up
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
+from ._certificate import certificate_named as certificate_named
 from ._certificate import certify as certify
 from ._certificate import certify_frequency as certify_frequency
 from ._certificate import read_certificate as read_certificate
@@ -26,6 +30,9 @@ from ._errata import Erratum as Erratum
 from ._errata import add_errata as add_errata
 from ._errata import errata as errata
 from ._errata import errata_page as errata_page
+from ._explain import Explanation as Explanation
+from ._explain import Tightest as Tightest
+from ._explain import explain as explain
 from ._facts import facts as facts
 from ._facts import recorded_answers as recorded_answers
 from ._falsify import BUDGETS as BUDGETS
@@ -47,9 +54,6 @@ from ._pytree import instance_class as instance_class
 from ._recheck import Recheck as Recheck
 from ._recheck import recheck as recheck
 from ._registry import claims as claims
-from ._rounding import ordered as ordered
-from ._rounding import round_down as round_down
-from ._rounding import round_up as round_up
 from ._search import Budget as Budget
 from ._setting import Setting as Setting
 from ._spaces import Ball as Ball

@@ -26,6 +26,8 @@ _LARGEST = 2**1000
 _ETA_RANGE = (1e-12, 1e6)
 _DENSE = 64
 """Up to this multiple of the width's unit every value is tried, beyond it eight per octave."""
+_FAR = 2**100
+"""Beyond this multiple one value per octave: nothing but powers of the width is left there."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Practice:
 
     answer: Answer
     probes: tuple[Probe, ...]
+    narrower: tuple[Answer, ...] = ()
+    """Narrower models that, trained otherwise, make the same run: the paper's `reduction`."""
 
 
 QUANTITIES = ("loss", "gap")
@@ -100,15 +104,16 @@ class Promise:
 
     def __call__(self, setting: Setting) -> float:
         """The right side where every hypothesis of the setting holds, else infinity."""
-        bound, checks = self.claim.promise(setting, self.variant)
-        rhs = float(bound.rhs)
-        return rhs if math.isfinite(rhs) and all(check.holds for check in checks) else math.inf
+        return self.explained(setting)[0]
 
-    def failing(self, setting: Setting) -> Check | None:
-        """The hypothesis that fails worst, if one does."""
-        _, checks = self.claim.promise(setting, self.variant)
+    def explained(self, setting: Setting) -> tuple[float, Check | None]:
+        """The same, with the hypothesis that fails worst, if one does."""
+        bound, checks = self.claim.promise(setting, self.variant)
         failed = [check for check in checks if not check.holds]
-        return min(failed, key=lambda check: check.margin) if failed else None
+        if failed:
+            return math.inf, min(failed, key=lambda check: check.margin)
+        rhs = float(bound.rhs)
+        return rhs if math.isfinite(rhs) else math.inf, None
 
 
 def theorem_answers(
@@ -132,15 +137,16 @@ def theorem_answers(
 
 
 def _grid(unit: int = 1) -> Iterator[int]:
-    """Whole multiples of `unit`: all of them at first, then eight per octave."""
+    """Whole multiples of `unit`: all of them at first, then eight per octave, far out one."""
     yield from range(unit, _DENSE * unit + 1, unit)
     for k in itertools.count(1):
         octave, eighth = divmod(k, 8)
         value = _DENSE * 2**octave
-        value += (value * round((2 ** (eighth / 8) - 1) * 2**20)) >> 20
         if unit * value > _LARGEST:
             return
-        yield unit * value
+        if eighth and value >= _FAR:
+            continue
+        yield unit * (value + ((value * round((2 ** (eighth / 8) - 1) * 2**20)) >> 20))
 
 
 def _least(reaches: Callable[[int], bool], unit: int = 1) -> tuple[int, int] | None:
@@ -172,8 +178,8 @@ def _never(promise: Promise, settings: Iterable[Setting], what: str) -> str:
     """Why no setting along a line reaches the target."""
     smallest, reason = math.inf, ""
     for setting in settings:
-        smallest = min(smallest, promise(setting))
-        check = promise.failing(setting)
+        promised, check = promise.explained(setting)
+        smallest = min(smallest, promised)
         if check is not None:
             reason = f"{check.name}: {check.value:.3g} > {check.threshold:.3g}"
     if math.isinf(smallest):
@@ -300,7 +306,7 @@ def _search_width(reaches: Reaches, unit: int, most: int) -> tuple[float | None,
     """Upwards: every width up to 16 units, then four per octave, then inside the last cell."""
     grid = [unit * k for k in range(1, 17)]
     while grid[-1] < most:
-        grid.append(max(round(grid[-1] * 2**0.25 / unit), grid[-1] // unit + 1) * unit)
+        grid.append(round(grid[-1] * 2**0.25 / unit) * unit)
     grid = [m for m in grid if m <= most]
     failed = 0
     for m in grid:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..core import PaperRegistry
+from ..core import PaperRegistry, round_down
 from ._certificate import Certificate, read_certificate, shipped_certificates
 from ._claim import Claim
 from ._registry import claims
-from ._rounding import round_down
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, float64, stream
+from ..core import BadArgument, check_choice, check_count, float64, round_up, stream
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
 from ._corpus import known_instances
 from ._lemma import Lemma
 from ._lemma_report import LOOSE, Shown, SizeRatio, growth_of, in_words, points_as_lists, shown
 from ._lemma_search import preferred, search_lemma
-from ._prove import Proof, Status, prove
+from ._prove import Proof, Status, prove, ratio_in_balls
 from ._pytree import arrays_of
-from ._rounding import round_up
 from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
 from ._sizes import sizes_of
@@ -33,6 +32,7 @@ BUDGETS = {
     "default": Budget(random=2000, restarts=24, steps=600, sizes=2),
     "large": Budget(random=20000, restarts=96, steps=2000, sizes=6),
 }
+"""How much a search may try, by name."""
 
 
 LEMMA_BUDGETS = {
@@ -159,12 +159,12 @@ def falsify(
     started = time.perf_counter()
     if isinstance(claim, Lemma):
         name, plan = claim.variant(variant), budget_of(budget, LEMMA_BUDGETS)
-        candidates, instances, table = search_lemma(claim, name, plan, seed, tell)
+        found, instances, table = search_lemma(claim, name, plan, seed, tell)
     else:
         name, plan = claim.variant(variant), budget_of(budget)
-        candidates, instances = _candidates(claim, name, plan, seed, cold, tell)
+        found, instances = candidates(claim, name, plan, seed, cold, tell)
     tell(f"{claim.id} [{name}]: proving")
-    result = _described(claim, replace(_settle(claim, name, candidates, table), per_size=table))
+    result = _described(claim, replace(settle(claim, name, found, table), per_size=table))
     result = replace(result, instances=instances)
     if claim.experiment is not None:
         result = _with_frequencies(claim, name, plan, seed, tell, result)
@@ -195,7 +195,7 @@ def _described(claim: Claim, result: Falsification) -> Falsification:
     return replace(result, shown=words, worst_ratio=worst)
 
 
-def _candidates(
+def candidates(
     claim: Claim, name: str, plan: Budget, seed: int, cold: bool, tell: Callable[[str], None]
 ) -> tuple[list[Candidate], int]:
     """Bad instances from the file, the families and other sizes, and how many were evaluated."""
@@ -229,37 +229,58 @@ _REFUTED = 12
 """Candidates of a lemma that are tried to be proved."""
 
 
-def _settle(
-    claim: Claim, name: str, candidates: list[Candidate], table: tuple[SizeRatio, ...] = ()
+def settle(
+    claim: Claim, name: str, found: list[Candidate], table: tuple[SizeRatio, ...] = ()
 ) -> Falsification:
-    """The worst candidate that is not mere rounding; a violation is shrunk and proved."""
+    """The worst candidate that is not mere rounding; a violation is shrunk and proved.
+
+    Where float64 sees its own rounding, the candidate's ratio is that of the slow twin's balls.
+    """
     own = list(claim.variants).index(name)
-    result = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
-    doubtful = unproved = 0
-    order = sorted(candidates, key=lambda c: -c.scores[own])
+    best = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
+    undecided, doubtful, unproved = best, 0, 0
+    order = sorted(found, key=lambda c: -c.scores[own])
     if isinstance(claim, Lemma):
         order = preferred(order, own, _VIOLATION, table)
     for candidate in order:
         score = float(candidate.scores[own])
         if not score > -np.inf or outside_domain(candidate.instance) is not None:
             continue
-        ratio = float(np.exp(score))
+        seen = float(np.exp(score))
         worst = jax.tree.map(np.asarray, candidate.instance)
-        survived = replace(result, worst_ratio=ratio, where=candidate.where, worst=worst)
-        if not ratio > 1 + ROUNDING:
-            return survived
-        doubtful += ratio < 1 + _DOUBTFUL
-        if ratio < 1 + _DOUBTFUL and doubtful > _TRIED:
-            continue  # an equality: one candidate after another is as little decided
-        if isinstance(claim, Lemma) and unproved >= _REFUTED:
-            continue  # a lemma that float64 evaluates badly
-        found, refuted = _violation(claim, name, survived)
-        if found is not None:
-            return found
-        unproved += 1
-        if result.worst is None and not refuted:
-            result = replace(survived, where=f"{candidate.where}, not decided")
-    return result
+        survived = replace(best, worst_ratio=seen, where=candidate.where, worst=worst)
+        if seen > 1 + ROUNDING:
+            doubtful += seen < 1 + _DOUBTFUL
+            if seen < 1 + _DOUBTFUL and doubtful > _TRIED:
+                continue  # an equality: one candidate after another is as little decided
+            if isinstance(claim, Lemma) and unproved >= _REFUTED:
+                continue  # a lemma that float64 evaluates badly
+            violation, refuted = _violation(claim, name, survived)
+            if violation is not None:
+                return violation
+            unproved += 1
+            if not refuted:
+                undecided = survived if undecided.worst is None else undecided
+                continue
+        truth = _true_ratio(claim, survived)
+        if truth > 1 + ROUNDING:
+            continue  # refuted, as a hypothesis fails
+        if best.worst is None or truth > best.worst_ratio:
+            best = replace(survived, worst_ratio=truth)
+        if seen <= best.worst_ratio * (1 + _DOUBTFUL):
+            return best  # no other candidate looks worse
+    if best.worst is None and undecided.worst is not None:
+        return replace(undecided, where=f"{undecided.where}, not decided")
+    return best
+
+
+def _true_ratio(claim: Claim, found: Falsification) -> float:
+    """left/right of a candidate without float64's rounding, where balls can tell."""
+    seen = found.worst_ratio
+    if claim.kind is not Kind.DETERMINISTIC or claim.naive is None:
+        return seen
+    truth = ratio_in_balls(claim, found.variant, found.worst)
+    return min(seen, 1.0) if truth is None else truth
 
 
 def _violation(claim: Claim, name: str, found: Falsification) -> tuple[Falsification | None, bool]:

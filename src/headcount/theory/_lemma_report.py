@@ -11,10 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import float64
+from ..core import float64, ordered, round_down
 from ._claim import Instance
 from ._lemma import Lemma
-from ._rounding import ordered, round_down
 from ._spaces import Sizes
 
 LOOSE = 0.5

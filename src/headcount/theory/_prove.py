@@ -21,7 +21,7 @@ from ._balls import Ball, Undecided
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of
 from ._slow_sides import slow_checks, slow_sides
-from ._verdict import outside_domain
+from ._verdict import outside_domain, worst_entry
 from .slow import balls
 
 PRECISIONS = (96, 192, 384, 768)
@@ -188,8 +188,7 @@ def _decide(
         return Evaluation("", Status.REFUTED, text, 0, hypotheses=measured)
     left, right = sides()
     below = [_at_most(x, y) for x, y in zip(left, right, strict=True)]
-    entry = below.index(False) if False in below else 0
-    shown = (float(_arb(left[entry])), float(_arb(right[entry])))
+    shown = _shown(claim, left, right, below)
     answer = Evaluation("", Status.UNDECIDED, "", 0, *shown, measured)
     if None in inside:
         name = checks[inside.index(None)][0]
@@ -206,3 +205,36 @@ def _decide(
         text = "the left side does not exceed the right"
         return replace(answer, status=Status.REFUTED, reason=text)
     return replace(answer, reason="left and right side do not separate")
+
+
+def _shown(
+    claim: Claim, left: Sequence[Any], right: Sequence[Any], below: Sequence[bool | None]
+) -> tuple[float, float]:
+    """Both sides at the worst of the violating entries, or of all where none is known to violate.
+
+    Of an identity it is the entry that differs most.
+    """
+    pairs = _middles(left, right)
+    if claim.kind is Kind.IDENTITY:
+        return max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
+    violating = [pair for pair, fine in zip(pairs, below, strict=True) if fine is False]
+    lhs, rhs, _ = worst_entry(*zip(*(violating or pairs), strict=True))
+    return lhs, rhs
+
+
+def _middles(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[float, float]]:
+    return [(float(_arb(x)), float(_arb(y))) for x, y in zip(left, right, strict=True)]
+
+
+def ratio_in_balls(claim: Claim, variant: str, instance: Instance) -> float | None:
+    """left/right at the worst entry by the slow twin, where float64 may see its rounding only.
+
+    None where the twin's enclosures do not decide a comparison on the way.
+    """
+    with balls(PRECISIONS[1]) as num:
+        try:
+            sides = slow_sides(claim, num, arrays_of(instance), variant)
+        except (Undecided, ArithmeticError, ValueError):
+            return None
+        _, _, ratio = worst_entry(*zip(*_middles(*sides), strict=True))
+    return ratio if np.isfinite(ratio) else None

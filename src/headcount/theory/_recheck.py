@@ -20,6 +20,7 @@ from ._prove import Proof, Status, prove
 from ._pytree import instance_from
 from ._registry import claims
 from ._slow_sides import slow_sides
+from ._verdict import worst_entry
 from .slow import FLOATS
 
 AGREEMENT = 1e-6
@@ -131,7 +132,7 @@ def _check_work(claim: Claim, certificate: Certificate) -> None:
 def _ratio(claim: Claim, lhs: float, rhs: float) -> float:
     if claim.kind is Kind.IDENTITY:
         return abs(lhs - rhs) / max(abs(lhs), abs(rhs), 1e-300)
-    return lhs / rhs if rhs > 0 else math.inf
+    return worst_entry(lhs, rhs)[2]
 
 
 def _amount(claim: Claim, lhs: float, rhs: float, ratio: float) -> str:

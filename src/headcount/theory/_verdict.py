@@ -14,12 +14,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
-from ..core import Array, BadArgument, check_count, float64, stream
+from ..core import (
+    Array,
+    BadArgument,
+    check_count,
+    float64,
+    ordered,
+    round_down,
+    round_up,
+    stream,
+)
 from ._claim import SLACK, Check, Claim, Hypothesis, Instance, Kind, Sides, generator
 from ._compilation import quick_compilation
 from ._frequency import Frequency, Interval, frequency_of
 from ._pytree import Batch
-from ._rounding import ordered, round_down, round_up
 
 ROUNDING = 1e-9
 """A ratio above 1 + ROUNDING is a violation; below, the excess could be float64 rounding."""
@@ -73,18 +81,39 @@ class Verdict:
 _TINY = 1e-290
 
 
-def _ratios(lhs: Any, rhs: Any) -> Any:
+def _ratios(lhs: Any, rhs: Any, xp: Any = jnp) -> Any:
     """A number above 1 exactly where lhs > rhs, for sides of any sign.
 
     lhs/rhs for a positive right side; rhs/lhs where both are negative; 0/0 counts as 0.
     """
     # Every branch divides by a safe number: a slope must not be spoilt by the branch not taken.
     above, below = rhs > _TINY, lhs < -_TINY
-    positive = lhs / jnp.where(above, rhs, 1.0)
-    negative = rhs / jnp.where(below, lhs, -1.0)
-    nothing = jnp.where(lhs > _TINY, jnp.inf, 0.0)
-    ratio = jnp.where(above, positive, jnp.where(below, negative, nothing))
-    return jnp.where(jnp.isnan(lhs) | jnp.isnan(rhs), jnp.nan, ratio)
+    positive = lhs / xp.where(above, rhs, 1.0)
+    negative = rhs / xp.where(below, lhs, -1.0)
+    nothing = xp.where(lhs > _TINY, xp.inf, 0.0)
+    ratio = xp.where(above, positive, xp.where(below, negative, nothing))
+    return xp.where(xp.isnan(lhs) | xp.isnan(rhs), xp.nan, ratio)
+
+
+_TIE = 1e-9
+"""Entries whose ratios are this close, relatively, are equally bad: the first of them counts."""
+
+
+def worst_entry(lhs: Any, rhs: Any) -> tuple[float, float, float]:
+    """(lhs, rhs, ratio) at the worst entry of an inequality; NaN is worse than any number.
+
+    The verdict on an instance and the recheck of its certificate both show this entry.
+    """
+    left, right = np.broadcast_arrays(
+        np.asarray(lhs, float).ravel(), np.asarray(rhs, float).ravel()
+    )
+    with np.errstate(over="ignore"):
+        ratios = _ratios(left, right, np)
+    hardness = np.where(np.isnan(ratios), np.inf, ratios)
+    top = np.max(hardness)
+    as_bad = hardness >= top - _TIE * abs(top) if np.isfinite(top) else hardness == top
+    k = int(np.argmax(as_bad))
+    return float(left[k]), float(right[k]), float(ratios[k])
 
 
 def ratio_of(kind: Kind, sides: Sides) -> Any:
@@ -124,9 +153,7 @@ def summarise(kind: Kind, sides: Sides) -> tuple[float, float]:
     lhs, rhs = np.broadcast_arrays(np.asarray(sides.lhs), np.asarray(sides.rhs))
     if kind is Kind.IDENTITY:
         return float(np.linalg.norm(lhs)), float(np.linalg.norm(rhs))
-    ratios = np.asarray(_ratios(jnp.asarray(lhs), jnp.asarray(rhs))).ravel()
-    worst = int(np.argmax(np.where(np.isnan(ratios), np.inf, ratios)))
-    return float(lhs.ravel()[worst]), float(rhs.ravel()[worst])
+    return worst_entry(lhs, rhs)[:2]
 
 
 def judge(

@@ -14,13 +14,16 @@ from ._config import build_data as build_data
 from ._config import build_model as build_model
 from ._config import build_problem as build_problem
 from ._config import build_rule as build_rule
+from ._config import check_settings as check_settings
 from ._config import config_of_run as config_of_run
 from ._config import run_config as run_config
-from ._config import sizes as sizes
 from ._epochs import EpochState as EpochState
 from ._epochs import EpochTraining as EpochTraining
 from ._epochs import cross_entropy as cross_entropy
 from ._epochs import sign_regression as sign_regression
+from ._finetuning import FineTuning as FineTuning
+from ._finetuning import FineTuningState as FineTuningState
+from ._finetuning import losses_and_hits as losses_and_hits
 from ._path_arda2026 import arda2026_chunk as arda2026_chunk
 from ._path_arda2026 import arda2026_path as arda2026_path
 from ._path_deora2024 import deora2024_chunk as deora2024_chunk
@@ -38,6 +41,9 @@ from ._paths import gradient_path as gradient_path
 from ._paths import map_over_chunks as map_over_chunks
 from ._paths import naive_path as naive_path
 from ._paths import register_path as register_path
+from ._plan import TrainingPlan as TrainingPlan
+from ._plan import plan_training as plan_training
+from ._plan import require_memory as require_memory
 from ._projections import HeadBalls as HeadBalls
 from ._projections import NoProjection as NoProjection
 from ._projections import Projection as Projection
@@ -52,6 +58,7 @@ from ._recorders import attention_rows as attention_rows
 from ._recorders import recorders as recorders
 from ._rules import UpdateRule as UpdateRule
 from ._rules import adam as adam
+from ._rules import adamw as adamw
 from ._rules import from_optax as from_optax
 from ._rules import gd as gd
 from ._rules import momentum as momentum

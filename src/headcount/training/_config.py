@@ -6,28 +6,41 @@ initialisation, on data) is apart from how it is trained: a kernel needs the pro
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import xarray as xr
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ..core import BadArgument, Choice, Loss, activation_named, losses, papers
-from ..core._tree import blocks
+from ..core import (
+    BadArgument,
+    Choice,
+    Loss,
+    activation_named,
+    check_choice,
+    check_count,
+    losses,
+    papers,
+    suggestion,
+)
+from ..core._precision import DTYPES
 from ..data import DataModel, PositionalTokens, data_models
 from ._projections import Projection
 from ._recipes import Recipe, inverse_root, recipe_of
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule, optimisers
 from ._run import Run
+from ._setup import KEEP
 from ._tracers import Tracer
 from ._train import Checkpoint, Progress, stack_seeds, train
+
+if TYPE_CHECKING:
+    import jax
 
 _PROJECTED = ("projgd", "projsgd")
 
@@ -63,11 +76,14 @@ class ProblemConfig(BaseModel):
             reason = first.get("ctx", {}).get("error")
             if isinstance(reason, BadArgument):
                 raise reason from None
-            field = ".".join(str(part) for part in first["loc"])
-            fix = f"known fields: {', '.join(cls.model_fields)}"
-            if first["type"] != "extra_forbidden":
-                fix = f"{field}: {cls.model_fields[field.split('.')[0]].annotation}"
-            raise BadArgument(field, first.get("input"), first["msg"], fix=fix) from None
+            field = str(first["loc"][0])
+            if first["type"] == "extra_forbidden":
+                fix = suggestion(field, list(cls.model_fields))
+                raise BadArgument(field, first["input"], "is no setting", fix=fix) from None
+            wanted, example = _wanted(cls.model_fields[field].annotation)
+            problem = f"must be {wanted}"
+            fix = f"for example {field}={example}"
+            raise BadArgument(field, values[field], problem, fix=fix) from None
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -136,6 +152,43 @@ class TrainConfig(ProblemConfig):
         return {**self.model_dump(mode="json"), **filled}
 
 
+def _wanted(annotation: Any) -> tuple[str, str]:
+    """What a field takes, in words, and an example."""
+    text = str(annotation)
+    if "dict" in text:
+        return "a table of options", "{d = 8}"
+    if "float, float, float" in text:
+        return "three numbers", "3,3,3"
+    if "tuple[int" in text:
+        return "whole numbers", "0,1,2"
+    if "tuple[str" in text:
+        return "a list of words", "loss,distance"
+    if "int" in text:
+        return "a whole number", "64"
+    return ("a number", "0.1") if "float" in text else ("a word", "arda2026")
+
+
+def check_settings(config: ProblemConfig) -> None:
+    """What can be seen to be wrong before data, models and programs are made."""
+    for name, least in (("width", 1), ("n", 1), ("n_val", 0)):
+        check_count(name, getattr(config, name), least=least)
+    if not config.seeds:
+        raise BadArgument("seeds", config.seeds, "is empty", fix="for example seeds=0:5")
+    if not isinstance(config, TrainConfig):
+        return
+    check_count("steps", config.steps)
+    for name in ("record_every", "chunk"):
+        if getattr(config, name) is not None:
+            check_count(name, getattr(config, name))
+    check_choice("dtype", config.dtype, DTYPES)
+    for kept in config.keep:
+        check_choice("keep", kept, KEEP)
+    for recorder in config.record:
+        recorders[recorder]
+    losses[config.loss]
+    build_rule(config)
+
+
 @dataclass(frozen=True)
 class BuiltProblem:
     """The objects that a problem stands for; arrays have the seeds as first axis."""
@@ -169,7 +222,14 @@ def build_rule(config: TrainConfig) -> UpdateRule:
     if config.batch_size is not None:
         if "batch_size" not in known:
             problem = f"has no meaning for {config.optimiser}"
-            raise BadArgument("batch_size", config.batch_size, problem, fix="use sgd or projsgd")
+            raise BadArgument(
+                "batch_size", config.batch_size, problem, fix="use optimiser=sgd or leave it out"
+            )
+        if config.batch_size > config.n:
+            problem = f"is larger than the {config.n} samples"
+            raise BadArgument(
+                "batch_size", config.batch_size, problem, fix=f"use at most {config.n}"
+            )
         options["batch_size"] = config.batch_size
     elif config.optimiser == "sgd":
         raise BadArgument("batch_size", None, "is needed by sgd", fix="for example batch_size=32")
@@ -177,7 +237,7 @@ def build_rule(config: TrainConfig) -> UpdateRule:
         options["projection"] = _projection(config)
     elif config.rho is not None:
         problem = f"has no meaning for {config.optimiser}, which does not project"
-        raise BadArgument("rho", config.rho, problem, fix="use projgd or projsgd")
+        raise BadArgument("rho", config.rho, problem, fix="use optimiser=projgd or leave it out")
     return make(**options)
 
 
@@ -185,7 +245,9 @@ def _projection(config: TrainConfig) -> Projection:
     make = config.recipe.projection
     if make is None:
         problem = f"has no projection for {config.model}"
-        raise BadArgument("optimiser", config.optimiser, problem, fix="use gd, momentum or adam")
+        raise BadArgument(
+            "optimiser", config.optimiser, problem, fix="use optimiser=gd, momentum or adam"
+        )
     if config.rho is None:
         raise BadArgument("rho", None, "is needed to project", fix="for example rho=3,3,3")
     return make(*config.rho)
@@ -207,7 +269,9 @@ def check_options(
     """`given`, if `owner` has all of these options."""
     for option in given:
         if option not in known:
-            fix = f"its options are {', '.join(known)}" if known else "it has no options"
+            near = difflib.get_close_matches(option, known, n=1)
+            fix = f"did you mean {near[0]}? " if near else ""
+            fix += f"its options are {', '.join(known)}" if known else "it has no options"
             raise BadArgument(field, option, f"is not known to {owner}", fix=fix)
     return given
 
@@ -219,21 +283,6 @@ def build_model(config: ProblemConfig, data: DataModel) -> Any:
     return config.recipe.build(data.T, data.d, config.width, init=config.init, **options)
 
 
-def sizes(config: ProblemConfig) -> dict[str, int]:
-    """How large a problem is: tokens, features, parameters and bytes of data, of all seeds."""
-    data = build_data(config)
-    model = build_model(config, data)
-    seeds = len(config.seeds)
-    parameters = sum(math.prod(shape) for shape in blocks(model.shapes()).values())
-    numbers = (config.n + config.n_val) * (data.T * data.d + 1)
-    return {
-        "T": data.T,
-        "d": data.d,
-        "parameters": seeds * parameters,
-        "data_bytes": 8 * seeds * numbers,
-    }
-
-
 def build_problem(config: ProblemConfig, data: DataModel | None = None) -> BuiltProblem:
     """Model, initial parameters and data, checked; nothing is compiled yet.
 
@@ -243,8 +292,6 @@ def build_problem(config: ProblemConfig, data: DataModel | None = None) -> Built
     owner = f"{init} of {config.model}"
     options = check_options("init_options", owner, recipe.start_options(init), config.init_options)
     data = build_data(config) if data is None else data
-    if not config.seeds:
-        raise BadArgument("seeds", config.seeds, "is empty", fix="for example 0:5")
     built = build_model(config, data)
     # Models and starts come first: a wrong width shows before any data is made.
     pairs = [recipe.start(built, init, s, _fresh(config, data, s), **options) for s in config.seeds]
@@ -276,10 +323,9 @@ def build(config: TrainConfig, data: DataModel | None = None) -> Built:
 
     `data` takes the place of the configuration's data model.
     """
-    loss, rule = losses[config.loss], build_rule(config)
-    for recorder in config.record:
-        recorders[recorder]
-    return Built(**vars(build_problem(config, data)), rule=rule, loss=loss)
+    check_settings(config)
+    problem = build_problem(config, data)
+    return Built(**vars(problem), rule=build_rule(config), loss=losses[config.loss])
 
 
 def run_config(
@@ -288,13 +334,17 @@ def run_config(
     built: Built | None = None,
     trace: str | Tracer | Sequence[str | Tracer] = (),
     record: Sequence[Recorder] = (),
+    devices: int | Sequence[jax.Device] | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Run:
     """Build, unless that is done, and train; the run's settings hold the whole configuration.
 
     `trace` is no part of it: tracing changes nothing that a configuration describes.
-    `record` are recorders beside those that the configuration names.
+    `record` are recorders beside those that the configuration names; `devices` are those over
+    which the samples are split. A run that `stop` ended is the run of a configuration with fewer
+    steps, and says so.
     """
     built = built or build(config)
     run = train(
@@ -314,9 +364,14 @@ def run_config(
         dtype=config.dtype,
         chunk=config.chunk,
         tokens=built.token_form,
+        devices=devices,
         progress=progress,
         checkpoint=checkpoint,
+        stop=stop,
     )
+    if run.settings["steps"] < config.steps:
+        ran = {"steps": run.settings["steps"], "eta": config.step_size}
+        config = config.model_copy(update=ran)
     run.settings.update({f"config_{k}": v for k, v in config.resolved().items()})
     run.settings["config"] = json.dumps(config.model_dump(mode="json"))
     return run
@@ -324,12 +379,17 @@ def run_config(
 
 def config_of_run(path: str | Path) -> TrainConfig:
     """The configuration that a run file was trained with, read from its attributes."""
+    import xarray as xr
+
     try:
         with xr.open_dataset(path, engine="h5netcdf") as stored:
             values = json.loads(stored.attrs["config"])
     except (OSError, KeyError, ValueError) as error:
-        problem = f"is not a run of headcount train: {error}"
-        raise BadArgument("run", str(path), problem, fix="give a file it wrote") from None
+        fix = "give a file of headcount train, or of run.save(path, config=TrainConfig(...))"
+        problem = "cannot be read" if isinstance(error, OSError) else "holds no configuration"
+        if isinstance(error, FileNotFoundError):
+            problem = "does not exist"
+        raise BadArgument("run", str(path), f"is not a run: it {problem}", fix=fix) from None
     unknown = sorted(set(values) - set(TrainConfig.model_fields))
     if unknown:
         problem = f"was written by another version, with the fields {', '.join(unknown)}"

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import Mesh
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from ..core import Array, Loss, total
 from ..data import PositionalTokens
+from ._devices import SAMPLES
 from ._paths import GradientPath, gradient_path
 from ._rules import UpdateRule
 from ._tracers import Pass, Tracer
@@ -64,17 +66,31 @@ class Loop:
     keep: tuple[str, ...]
     tokens: PositionalTokens | None = None
     tracers: tuple[Tracer, ...] = ()
+    mesh: Mesh | None = None
+    """The devices over which the samples are split; n counts all of them."""
 
     def path(self, n: int | None = None) -> GradientPath:
         """The gradient path over all samples, or for n of them."""
         return gradient_path(
             self.model,
             self.loss,
-            n=self.n if n is None else n,
+            n=self.n_here if n is None else n,
             T=self.T,
             chunk=self.chunk,
             tokens=self.tokens,
         )
+
+    @property
+    def n_here(self) -> int:
+        """The samples of one device."""
+        return self.n if self.mesh is None else self.n // self.mesh.size
+
+    def over_devices(self, parts: Any) -> Any:
+        """A loss or gradient over all samples, from each device's over its own."""
+        if self.mesh is None:
+            return parts
+        share = self.loss.weight(self.n) / self.loss.weight(self.n_here)
+        return jax.tree.map(lambda part: share * jax.lax.psum(part, SAMPLES), parts)
 
     def initial(self, start: Any) -> State:
         """The state of one seed before its first step."""
@@ -132,7 +148,7 @@ class Loop:
 
         def plain(params: Any, step: Array) -> tuple[Array, Any, Noted]:
             if self.rule.batch_size is None:
-                loss, grad = path.loss_and_gradient(params, whole)
+                loss, grad = self.over_devices(path.loss_and_gradient(params, whole))
             else:
                 index = batch_indices(problem.key, step, self.rule.batch_size, self.n)
                 data = path.prepare(problem.x[index], problem.y[index])

@@ -11,6 +11,7 @@ import jax
 from jaxtyping import Float, Int
 
 from ..core import Array, total
+from ._devices import spread
 from ._loop import Loop, Problem, State
 from ._paths import default_chunk
 from ._recorders import Recorder, Snapshot
@@ -43,7 +44,8 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
         path = loop.path()
 
         def loss_of(p: Problem, theta: Any) -> Float[Array, ""]:
-            return total(loop.loss, path.outputs(theta, path.prepare(p.x, p.y)), p.y)
+            outputs = path.outputs(theta, path.prepare(p.x, p.y))
+            return loop.over_devices(total(loop.loss, outputs, p.y))
 
         return _each_seed(loss_of, problem, params)
 
@@ -67,8 +69,13 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
 
         return _each_seed(values, problem, params)
 
-    jitted = (jax.jit(program) for program in (advance, observe, evaluate, snapshot))
-    return Programs(jax.jit(jax.vmap(loop.initial)), *jitted)
+    return Programs(
+        start=jax.jit(jax.vmap(loop.initial)),
+        advance=jax.jit(spread(advance, loop.mesh)),
+        observe=jax.jit(observe),
+        evaluate=jax.jit(spread(evaluate, loop.mesh)),
+        snapshot=jax.jit(snapshot),
+    )
 
 
 def _each_seed(one_seed: Callable[..., Any], problem: Problem, *batched: Any) -> Any:

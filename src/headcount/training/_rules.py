@@ -79,6 +79,23 @@ def adam(
     return _plain("adam", transform, None, batch_size, eta=eta, b1=b1, b2=b2, eps=eps)
 
 
+def adamw(
+    eta: float,
+    weight_decay: float = 0.01,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    batch_size: int | None = None,
+) -> UpdateRule:
+    """AdamW: Adam's step, and theta <- theta - eta weight_decay theta beside it."""
+    for argument, decay in (("b1", b1), ("b2", b2)):
+        _check_decay(argument, decay)
+    check_nonnegative("weight_decay", weight_decay)
+    transform = _adamw(check_positive("eta", eta), b1, b2, check_positive("eps", eps), weight_decay)
+    settings = {"eta": eta, "weight_decay": weight_decay, "b1": b1, "b2": b2, "eps": eps}
+    return _plain("adamw", transform, None, batch_size, **settings)
+
+
 def from_optax(
     transform: optax.GradientTransformation,
     projection: Projection | None = None,
@@ -98,8 +115,19 @@ def from_optax(
     )
 
 
+def as_rule(rule: Any) -> UpdateRule:
+    """An update rule, or an optax transformation made one: the whole data set, no projection."""
+    if isinstance(rule, UpdateRule):
+        return rule
+    if callable(getattr(rule, "init", None)) and callable(getattr(rule, "update", None)):
+        return from_optax(rule)
+    fix = "for example training.gd(0.1), or an optax transformation such as optax.adam(0.01)"
+    raise BadArgument("rule", rule, "is no update rule", fix=fix)
+
+
 optimisers: Registry[Callable[..., UpdateRule]] = Registry("optimiser")
-for _rule in (gd, projgd, projsgd, sgd, momentum, adam):
+"""Update rules by the name that the command line uses."""
+for _rule in (gd, projgd, projsgd, sgd, momentum, adam, adamw):
     optimisers.register(_rule.__name__, _rule)
 
 
@@ -111,6 +139,13 @@ def _sgd(eta: float, momentum: float | None = None) -> optax.GradientTransformat
 @lru_cache(maxsize=256)
 def _adam(eta: float, b1: float, b2: float, eps: float) -> optax.GradientTransformation:
     return optax.adam(eta, b1=b1, b2=b2, eps=eps)
+
+
+@lru_cache(maxsize=256)
+def _adamw(
+    eta: float, b1: float, b2: float, eps: float, weight_decay: float
+) -> optax.GradientTransformation:
+    return optax.adamw(eta, b1=b1, b2=b2, eps=eps, weight_decay=weight_decay)
 
 
 def _check_decay(argument: str, value: float) -> None:

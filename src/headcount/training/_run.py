@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import xarray as xr
 from jaxtyping import Float, Int
 
-from ..core import Array, BadArgument, check_choice, mappable, replacing
+from ..core import Array, BadArgument, Shown, check_choice, mappable, replacing
 from ..core._tree import named_leaves
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @mappable("settings", "seeds", "recorded_steps", "seconds")
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Shown):
     """One training run. Where `seeds` were given, every array has them as its first axis.
 
     A pytree: jax.tree.map(lambda a: a[0], run) is the run of the first of several seeds.
@@ -44,6 +47,38 @@ class Run:
     diverged_at: Int[Array, "*seeds"]
     """The step whose loss was not finite (tau: the loss after the last one), or -1."""
     seconds: float
+
+    def summary(self) -> dict[str, Any]:
+        """Model, steps, seeds, where the loss began and ended (medians over seeds), outcome."""
+        diverged = int(np.count_nonzero(np.asarray(self.diverged_at) >= 0))
+        shown = {name: self.settings.get(name) for name in ("model", "optimiser", "n", "dtype")}
+        return {
+            **shown,
+            "steps": np.shape(self.loss)[-1],
+            "seeds": 1 if self.single else len(self.seeds),
+            "loss": f"{_median(np.asarray(self.loss)[..., 0])} -> {_median(self.final_loss)}",
+            "outcome": f"{diverged} diverged" if diverged else "completed",
+            "seconds": round(self.seconds, 1),
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """The loss against the step, one line for each seed, on a logarithmic axis; the axes.
+
+        `ax` is a Matplotlib axes; by default a new figure is made.
+        """
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(3.4, 2.6), layout="constrained").add_subplot()
+        for seed, loss in zip(self.seeds, np.atleast_2d(self.loss), strict=False):
+            ax.plot(np.arange(len(loss)), loss, linewidth=1.2, label=f"seed {seed}")
+        seeds = np.atleast_2d(self.loss).shape[0]
+        positive = np.nan_to_num(self.loss, nan=1.0).min() > 0
+        ax.set(xlabel="step", ylabel="training loss", yscale="log" if positive else "linear")
+        ax.set_title(f"{self.settings.get('model')}, {self.settings.get('optimiser')}", fontsize=9)
+        if 1 < seeds <= 8:
+            ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        return ax
 
     @property
     def min_loss(self) -> Float[Array, "*seeds"]:
@@ -80,6 +115,8 @@ class Run:
 
     def to_xarray(self) -> xr.Dataset:
         """The run as a data set with named dimensions, one of them the seeds."""
+        import xarray as xr
+
         if self.single:
             return jax.tree.map(lambda leaf: np.asarray(leaf)[None], self).to_xarray()
         variables: dict[str, Any] = {
@@ -119,12 +156,32 @@ class Run:
             sets["best"] = self.best
         return sets
 
-    def save(self, path: str | Path) -> Path:
-        """Write the run to `path` (netCDF), complete or not at all."""
+    def save(self, path: str | Path, config: Any = None) -> Path:
+        """Write the run to `path` (netCDF), complete or not at all.
+
+        `config` is the `TrainConfig` that describes a run of `train`, so that `headcount audit`
+        can read it from the file; runs of `run_config` have it already.
+        """
+        if config is not None:
+            self.settings.update(_described(config, self.settings))
         target = Path(path)
         with replacing(target) as partial:
             self.to_xarray().to_netcdf(partial, engine="h5netcdf")
         return target
+
+
+def _described(config: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """The configuration as attributes, if it is one of a run with these settings."""
+    for name in ("model", "loss", "optimiser", "steps", "n", "dtype"):
+        if getattr(config, name) != settings[name]:
+            problem = f"the run has {name} = {settings[name]!r}"
+            raise BadArgument("config", getattr(config, name), problem, fix="describe this run")
+    return {"config": json.dumps(config.model_dump(mode="json"))}
+
+
+def _median(values: Any) -> str:
+    finite = np.asarray(values)[np.isfinite(values)]
+    return f"{np.median(finite):.3g}" if finite.size else "nan"
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

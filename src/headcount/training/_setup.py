@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float
 
 from ..core import (
@@ -22,6 +23,7 @@ from ..core import (
 from ..core._precision import DTYPES
 from ..core._tree import blocks
 from ..data import PositionalTokens
+from ._devices import check_split
 from ._loop import Loop
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule
@@ -41,6 +43,14 @@ def as_floats(argument: str, values: Any) -> Array:
             argument, f"array of {array.dtype}", "must hold numbers", fix="convert it"
         )
     return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _is_ours(model: Any) -> bool:
+    return type(model).__module__.startswith("headcount.")
+
+
+def _name_of(model: Any) -> str:
+    return getattr(model, "__name__", type(model).__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +73,9 @@ class Setup:
     dtype: str
     chunk: int | None
     tokens: PositionalTokens | None
+    mesh: Mesh | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rule, UpdateRule):
-            raise BadArgument("rule", self.rule, "is no update rule", fix="for example gd(0.1)")
         check_count("steps", self.steps)
         check_count("record_every", self.every)
         if self.chunk is not None:
@@ -80,6 +89,7 @@ class Setup:
         self._check_validation()
         self._check_params()
         self._check_passes()
+        check_split(self.mesh, self.n, self.rule.batch_size, bool(self.tracers))
 
     @property
     def shared(self) -> bool:
@@ -108,6 +118,7 @@ class Setup:
             self.keep,
             self.tokens,
             self.tracers,
+            self.mesh,
         )
 
     def held_out(self, alone: bool) -> tuple[Array, Array] | None:
@@ -163,9 +174,16 @@ class Setup:
         try:
             output = jax.eval_shape(self.model, first, sample)
         except (TypeError, ValueError) as error:
+            if not _is_ours(self.model):
+                error.add_note(
+                    f"(raised by your own model {_name_of(self.model)}, called on one "
+                    f"sample of shape {self.x.shape[-2:]})"
+                )
+                raise
             shown = f"samples of shape {self.x.shape[-2:]}"
-            problem = f"do not fit {type(self.model).__name__}"
-            raise BadArgument("x", shown, problem, fix="match T and d") from error
+            problem = f"do not fit {_name_of(self.model)}"
+            fix = f"it was made for {self.model}: give it the T and d of the samples"
+            raise BadArgument("x", shown, problem, fix=fix) from error
         if output.shape != ():
             problem = f"returns shape {output.shape}"
             raise BadArgument("model", self.model, problem, fix="return a scalar")
@@ -173,7 +191,7 @@ class Setup:
     def describe(self) -> dict[str, Any]:
         """What runs, in plain values."""
         return {
-            "model": getattr(self.model, "name", type(self.model).__name__),
+            "model": getattr(self.model, "name", _name_of(self.model)),
             "model_settings": str(self.model),
             "loss": self.loss.name,
             "optimiser": self.rule.name,
@@ -184,4 +202,5 @@ class Setup:
             "n": self.n,
             "T": self.T,
             "dtype": self.dtype,
+            "devices": 1 if self.mesh is None else self.mesh.size,
         }

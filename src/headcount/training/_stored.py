@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import xarray as xr
 
 from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precision
 from ..core._tree import named_leaves
@@ -19,12 +18,17 @@ from ._recorders import Recorder
 from ._rules import gd
 from ._run import Run
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 _SETS = {"initial": "initial", "final": "params", "average": "average", "best": "best"}
 _NEEDED = ("seed", "recorded_step", "loss_trace", "final_loss", "diverged_at")
 
 
 def read_run(path: str | Path) -> Run:
     """The run that `Run.save` wrote; a file of something else is a `BadArgument`."""
+    import xarray as xr
+
     config = config_of_run(path)
     model = build_model(config, build_data(config))
     with xr.open_dataset(path, engine="h5netcdf") as file:

@@ -10,14 +10,16 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Num
 
 from ..core import MEAN_SQUARED, Array, Loss, cast, loss_of, precision, stream
 from ..data import PositionalTokens
+from ._devices import place, sample_mesh
 from ._loop import Problem, State
 from ._programs import programs
 from ._recorders import Recorder, recorders
-from ._rules import UpdateRule
+from ._rules import UpdateRule, as_rule
 from ._run import Run
 from ._setup import Setup, as_floats
 from ._tracers import Tracer, tracers
@@ -50,7 +52,7 @@ def train(
     x: Num[Array, "... n T d"] | Sequence[Any],
     y: Num[Array, "... n"] | Sequence[Any],
     *,
-    rule: UpdateRule,
+    rule: UpdateRule | optax.GradientTransformation,
     steps: int,
     loss: Loss | str = MEAN_SQUARED,
     seeds: Sequence[int] | None = None,
@@ -62,8 +64,10 @@ def train(
     dtype: str = "float32",
     chunk: int | None = None,
     tokens: PositionalTokens | None = None,
+    devices: int | Sequence[jax.Device] | None = None,
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Run:
     """Train `model` from `initial` on (x, y), one seed or many in one compiled program.
 
@@ -72,7 +76,9 @@ def train(
     recorders, run at step 0, every `record_every` steps and at the end. `trace` names tracers:
     numbers at every step that share the gradient's own pass. `keep` may ask for the "average" and
     the "best" iterate. `tokens` is the form that all samples have, which some models' gradients
-    use. A loss that is not finite stops its seed, is recorded, and leaves the other seeds alone.
+    use. With `devices` the samples are split over so many (or these) devices. A loss that is not
+    finite stops its seed, is recorded, and leaves the other seeds alone. `stop` is asked about
+    twice a second: when it says True, the run ends with the steps it has.
     """
     start = initial if seeds is not None else stack_seeds([initial])
     setup = Setup(
@@ -80,7 +86,7 @@ def train(
         start=jax.tree.map(partial(as_floats, "initial"), start),
         x=as_floats("x", x),
         y=as_floats("y", y),
-        rule=rule,
+        rule=as_rule(rule),
         steps=steps,
         loss=loss_of(loss),
         seeds=tuple(seeds) if seeds is not None else (0,),
@@ -92,9 +98,10 @@ def train(
         dtype=dtype,
         chunk=chunk,
         tokens=tokens,
+        mesh=sample_mesh(devices),
     )
     with precision(dtype):
-        run = _Trainer(setup, checkpoint, progress).run()
+        run = _Trainer(setup, checkpoint, progress, stop).run()
     return run if seeds is not None else run.without_seeds()
 
 
@@ -116,21 +123,28 @@ class _Trainer:
     """Runs the compiled programs until all steps are done."""
 
     def __init__(
-        self, setup: Setup, checkpoint: Checkpoint | None, progress: Progress | None
+        self,
+        setup: Setup,
+        checkpoint: Checkpoint | None,
+        progress: Progress | None,
+        stop: Callable[[], bool] | None,
     ) -> None:
         self.setup, self.checkpoint, self.progress = setup, checkpoint, progress
+        self.stop = stop or (lambda: False)
         self.programs = programs(setup.loop(), setup.recorders, _ROOM)
         keys = np.stack([jax.random.key_data(stream(s, "batches")) for s in setup.seeds])
         # The own data of a single seed is passed like shared data: it need not be sliced, so it
         # is not copied.
         alone = len(setup.seeds) == 1 and not setup.shared
-        self.problem = Problem(
-            start=cast(setup.start, setup.dtype),
-            x=cast(setup.x[0] if alone else setup.x, setup.dtype),
-            y=cast(setup.y[0] if alone else setup.y, setup.dtype),
-            key=jnp.asarray(keys),
-            validation=cast(setup.held_out(alone), setup.dtype),
-        )
+        data = (setup.x[0], setup.y[0]) if alone else (setup.x, setup.y)
+        held_out = setup.held_out(alone)
+        if setup.mesh is None:
+            whole = split = partial(cast, dtype=setup.dtype)
+        else:
+            whole = partial(place, dtype=setup.dtype, mesh=setup.mesh)
+            split = partial(whole, axis=data[1].ndim - 1)
+        x, y = split(data)
+        self.problem = Problem(whole(setup.start), x, y, whole(keys), whole(held_out))
 
     def run(self) -> Run:
         """Advance from record point to record point."""
@@ -143,7 +157,7 @@ class _Trainer:
         while True:
             if self.setup.recorders and done == points[len(records)]:
                 records.append(self._record(state))
-            if done >= steps:
+            if done >= steps or (done and self.stop()):
                 break
             target = min(p for p in points if p > done)
             count = min(call, target - done, _ROOM)
@@ -157,7 +171,8 @@ class _Trainer:
             self._tell(done, traces["loss"])
             if self.checkpoint is not None:
                 self.checkpoint.save(partial(self._pack, state, done, traces, records))
-        return self._result(state, traces, points, records, began)
+        cut = {name: np.delete(trace, np.s_[done:-1], axis=1) for name, trace in traces.items()}
+        return self._result(state, done, cut, points[: len(records)], records, began)
 
     def _tell(self, done: int, trace: Array) -> None:
         if self.progress is not None:
@@ -168,6 +183,7 @@ class _Trainer:
     def _result(
         self,
         state: State,
+        done: int,
         traces: dict[str, Array],
         points: list[int],
         records: list[Any],
@@ -176,12 +192,12 @@ class _Trainer:
         state = jax.device_get(state)
         final = jax.device_get(self.programs.evaluate(self.problem, state.params))
         just_now = (state.diverged_at < 0) & ~np.isfinite(final)
-        diverged_at = np.where(just_now, self.setup.steps, state.diverged_at)
+        diverged_at = np.where(just_now, done, state.diverged_at)
         stacked = {
             name: np.stack([r[name] for r in records], axis=1) for name in (records or [{}])[0]
         }
         return Run(
-            settings=self.setup.describe(),
+            settings={**self.setup.describe(), "steps": done},
             seeds=self.setup.seeds,
             loss=traces.pop("loss")[:, :-1],
             traces=self._finished(traces, state),

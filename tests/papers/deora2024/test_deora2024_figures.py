@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from drawing_checks import keys_on_data
 from headcount import lab, report
 from headcount.data import DM1, DM2, Dataset
 from headcount.kernels import direction_margins
@@ -18,7 +19,9 @@ from headcount.models import MultiHeadAttention, MultiHeadParams, two_phase_grou
 from headcount.papers.deora2024.figures import curves, noise
 from headcount.papers.deora2024.measurements import gap, one_head, runs, starts
 from headcount.papers.deora2024.measurements import stability as stable
+from headcount.papers.deora2024.one_head import one_head as reduction
 from headcount.papers.deora2024.start import GoodStart, good_start
+from headcount.training import TrainConfig, run_config
 
 IDS = [f"deora2024/{name}" for name in (
     "fig2", "fig3", "fig4", "fig5", "one-head", "random-start", "samples", "stability",
@@ -52,6 +55,7 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     centres = [name for name in numbers if not str(name).endswith(("_low", "_high"))]
     assert all(np.any(np.isfinite(numbers[name])) for name in centres)
     assert report.render(collection, "svg")["svg"]
+    assert keys_on_data(report.draw(collection)) == []
 
 
 def test_iterations_are_those_of_an_independent_replication(folder: Path) -> None:
@@ -289,3 +293,16 @@ def test_both_laws_of_the_noise_have_the_same_deviation(kind: str) -> None:
     z = law.noise_of(law.sample(400, 0))
     # Four-sigma band of a sample deviation; the Gaussian's kurtosis is the larger.
     assert np.all(np.abs(np.std(z, axis=0) - 0.2) < 4 * 0.2 / math.sqrt(2 * len(z)))
+
+
+@pytest.mark.parametrize("optimiser", ["gd", "adam"])
+def test_count_says_which_steps_make_one_head_the_same_run(optimiser: str) -> None:
+    config = TrainConfig(
+        model="deora2024", width=9, n=12, steps=20, eta=0.3, optimiser=optimiser, seeds=(0, 1)
+    )
+    (answer,) = reduction(config)
+    smallest = float(np.median(run_config(config).min_loss))
+    on_U, on_W = ("0.9", "0.3") if optimiser == "adam" else ("0.3", "0.03333")
+    assert f"9 heads are one head with steps {on_U} on U and {on_W} on W" in answer.note
+    assert answer.note.endswith(f"its smallest loss is {smallest:.3g}")
+    assert reduction(config.model_copy(update={"init": "gaussian"})) == []

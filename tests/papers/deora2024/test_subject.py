@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.core import BadArgument
+from headcount.core import BadArgument, float64
 from headcount.data import Arrays
-from headcount.models import MultiHeadAttention, MultiHeadParams
+from headcount.models import MultiHeadAttention, MultiHeadParams, zero
+from headcount.papers.deora2024 import observed
+from headcount.papers.deora2024.leave_one_out import LeftOutInstance, pairs_of
 from headcount.papers.deora2024.observed import merged
+from headcount.papers.deora2024.stability import leave_one_out
 from headcount.papers.deora2024.subject import slack, subject
 from headcount.theory import Outcome, claims
 from headcount.theory._audit import ask
 from headcount.training import TrainConfig, run_config
 
-ASKED = ("eq-70", "corollary-1-1", "corollary-1-3", "lemma-8", "theorem-3")
+ASKED = ("eq-70", "corollary-1-1", "corollary-1-3", "lemma-8", "eq-20", "theorem-3")
 
 
 def config(**options: object) -> TrainConfig:
@@ -46,6 +49,25 @@ def test_the_trace_is_the_trained_run() -> None:
     assert found.trace is not None
     np.testing.assert_allclose(found.trace.loss[:-1], np.ravel(run.loss), rtol=1e-10)
     assert found.findings["good start (Definition 1)"]["groups of equal heads"] == 2
+
+
+def test_leave_one_out_runs_are_asked_up_to_a_stated_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = config(n=5, steps=4)
+    (run,) = subject(small, 0, delta=0.05).instances(LeftOutInstance)
+    alone = leave_one_out(
+        MultiHeadAttention(4, 4, 4),
+        zero(MultiHeadAttention(4, 4, 4)),
+        run.X,
+        run.y,
+        eta=0.2,
+        steps=4,
+    )
+    with float64():
+        np.testing.assert_allclose(pairs_of(run).distance.T, alone.distance, rtol=1e-9)
+    monkeypatch.setattr(observed, "MOST_LEFT_OUT", 5**2 * 4 * 4**2 - 1)
+    found = subject(small, 0, delta=0.05)
+    assert found.instances(LeftOutInstance) == ()
+    assert "too many" in found.note
 
 
 def test_other_rules_and_data_of_the_user() -> None:

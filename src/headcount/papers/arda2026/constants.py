@@ -172,7 +172,7 @@ def constants_at(
     delta: Number | None,
     tier: str,
 ) -> Constants:
-    """All constants of ledger section 1.7; B_app is the form that is proved, with s1 nu_w.
+    """All constants; B_app is the form that is proved, with s1 nu_w.
 
     Without delta there is no B_app.
     `distance` is that of Eq. (32); `change_c`, `change_theta` and `change` are `feature_change`.

@@ -208,7 +208,7 @@ def samples(data: Data) -> range:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The constants of ledger 1.7, recomputed in slow arithmetic for one instance."""
+    """All constants, recomputed in slow arithmetic for one instance."""
 
     s0: Number
     s1: Number

@@ -30,7 +30,7 @@ def constants(
     sizes: tuple[Number, Number, Number, Number],
     variant: str,
 ) -> dict[str, Number]:
-    """Ledger 1.7 for the activation of this name; `sizes` are (d, m, n, delta)."""
+    """The constants for the activation of this name; `sizes` are (d, m, n, delta)."""
     d, m, n, delta = (num.number(size) for size in sizes)
     s0, s1, s2 = activation(num, name).bounds
     sharp, one, two = variant == "sharp", num.number(1), num.number(2)

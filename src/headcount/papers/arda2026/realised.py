@@ -58,7 +58,7 @@ def _drift_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]
 declare(
     "drift",
     "Lyapunov drift of one ProjGD step, realised",
-    "(24)-(27), R43 of the ledger",
+    "(24)-(27), with the errors of the run in place of their bounds",
     "With V(phi) = |phi - phi~|^2 and the errors of the run itself, every step satisfies "
     "V(s+1) - V(s) <= -4 eta L_s + 4 eta mean_j[(f_j - y_j)(e_app + e_lin + e_CoF)_j] "
     "+ eta^2 |grad L_s|^2.",
@@ -121,7 +121,7 @@ def _realised_naively(num: Arithmetic, data: Data, variant: str) -> tuple[Any, A
 declare(
     "mean-loss",
     "Mean loss of a run, realised",
-    "(44) before its constants, R44 of the ledger",
+    "(44) before its constants",
     "The mean of L_0..L_{tau-1} is at most V(0)/(4 eta tau) + mean_s mean_j[(f_j - y_j)"
     "(e_app + e_lin + e_CoF)_j] + (eta/4) mean_s |grad L_s|^2, all of the run itself.",
     r"\frac1\tau\sum_{s<\tau}\widehat{\mathcal L}_n(\varphi^{(s)})\le"

@@ -25,7 +25,7 @@ from .setting import Setting
 
 FORMS = {
     "printed": "|nu|^2 and the paper's constants; B_app with s1 nu_w as the appendix proves it",
-    "sharp": "sharp constants of ledger 1.7",
+    "sharp": "the sharp constants in place of the printed ones",
     "measured": "V(phi0) of the run in place of |nu|^2, which bounds it",
 }
 declare = functools.partial(claim, families=THEOREM_RUNS, needs_event=True, where="App. A.7")
@@ -36,7 +36,7 @@ def _tier(variant: str) -> str:
 
 
 def run_constants(trace: RunTrace, variant: str) -> dict[str, Any]:
-    """The constants of ledger 1.7 at the run's realised B_U and delta."""
+    """The constants at the run's realised B_U and delta."""
     sizes: dict[str, Any] = {"d": trace.d, "m": trace.m, "n": trace.n, "delta": trace.delta}
     sigma = activation_named(trace.activation)
     found = constants.constants_at(

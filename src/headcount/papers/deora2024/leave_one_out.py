@@ -78,11 +78,13 @@ def pairs_of(i: RunInstance) -> Pairs:
     n = len(i.y)
 
     def descend(weights: Any) -> Any:
-        def step(rows: Any, _: None) -> Any:
-            return rows - i.eta * model.loss_gradient(i, rows, weights), rows
+        """theta_k - theta_0: beside theta_0 the difference of two runs would be all rounding."""
 
-        last, rows = jax.lax.scan(step, i.rows, None, length=i.K)
-        return jnp.concatenate([rows, last[None]])
+        def step(moved: Any, _: None) -> Any:
+            return moved - i.eta * model.loss_gradient(i, i.rows + moved, weights), moved
+
+        last, moved = jax.lax.scan(step, jnp.zeros_like(i.rows), None, length=i.K)
+        return jnp.concatenate([moved, last[None]])
 
     whole = descend(jnp.full(n, 1 / n))
 
@@ -94,14 +96,14 @@ def pairs_of(i: RunInstance) -> Pairs:
             def loss(at: Any, rows: Any) -> Any:
                 return left_out_loss(at, rows, weights)
 
-            segment = Segment(i, a, b - a, loss)
+            segment = Segment(i, i.rows + a, b - a, loss)
             ends = (segment.losses[0], segment.losses[-1])
-            return model.losses(i, a)[index], *ends, segment.highest(), segment.N
+            return model.losses(i, i.rows + a)[index], *ends, segment.highest(), segment.N
 
         return distance, *jax.vmap(between)(whole[:-1], other[:-1])
 
     found = jax.vmap(compare)(jnp.arange(n), shares(n))
-    path = jax.vmap(lambda rows: model.loss(i, rows))(whole[:-1])
+    path = jax.vmap(lambda moved: model.loss(i, i.rows + moved))(whole[:-1])
     distance, own, here, there, highest, widths = found
     return Pairs(distance, own, here, there, highest, widths, path)
 

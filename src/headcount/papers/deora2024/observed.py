@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
@@ -14,6 +14,7 @@ from ...core import float64
 from ...models import MultiHeadParams
 from .good_start import StartInstance
 from .instances import HeadInstance, ModelInstance
+from .leave_one_out import LeftOutInstance
 from .runs import RunInstance, RunTrace, step_terms, trace_of
 from .segments import SegmentInstance
 from .start import GoodStart, Heads
@@ -24,6 +25,8 @@ _PAIRS = 32
 """(head, sample) pairs at which the claims about heads are asked."""
 _LARGEST = 400
 """Entries G p of the parameters up to which Hessians of the loss are formed."""
+MOST_LEFT_OUT = 2e7
+"""n^2 K G T^2, the attention weights of all leave-one-out runs, up to which they are run."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +91,9 @@ def run_instances(
 def trace(run: RunInstance, path: Any) -> RunTrace:
     """The terms of every step, from the iterates (K+1, G, p) that training recorded."""
     with float64():
-        rows = jnp.asarray(path)
-        terms = jax.jit(lambda i, p: jax.lax.map(lambda x: step_terms(i, x)[1], p))(run, rows[:-1])
-        return jax.tree.map(np.asarray, jax.jit(trace_of)(run, rows[-1], terms))
+        moved = jnp.asarray(path) - path[0]
+        terms = jax.jit(lambda i, p: jax.lax.map(lambda x: step_terms(i, x)[1], p))(run, moved[:-1])
+        return jax.tree.map(np.asarray, jax.jit(trace_of)(run, moved[-1], terms))
 
 
 def offers_of(
@@ -117,7 +120,16 @@ def offers_of(
         offers[RunInstance] = [trace(one, path) for one in runs]
         if found.direction is not None:
             offers[StartInstance] = [_start(run, found)]
+        if left_out_cost(run) <= MOST_LEFT_OUT:
+            parts = {f.name: getattr(run, f.name) for f in fields(RunInstance)}
+            offers[LeftOutInstance] = [LeftOutInstance(**parts)]
     return offers
+
+
+def left_out_cost(run: RunInstance) -> float:
+    """n^2 K G T^2."""
+    n, T, _ = run.X.shape
+    return float(n) ** 2 * run.K * len(run.k) * T**2
 
 
 def _shift(run: RunInstance) -> tuple[Any, Any]:

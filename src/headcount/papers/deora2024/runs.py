@@ -39,14 +39,19 @@ class RunInstance(ModelInstance):
     positive: ClassVar[tuple[str, ...]] = ("k", "eta")
 
     @property
+    def aim(self) -> Float[Array, "G p"]:
+        """theta - theta_0."""
+        return as_rows(self.dU, self.dW) / jnp.sqrt(self.H)
+
+    @property
     def target(self) -> Float[Array, "G p"]:
         """theta."""
-        return self.rows + as_rows(self.dU, self.dW) / jnp.sqrt(self.H)
+        return self.rows + self.aim
 
     @property
     def D(self) -> Float[Array, ""]:
         """|theta - theta_0|."""
-        return model.length(self, as_rows(self.dU, self.dW)) / jnp.sqrt(self.H)
+        return model.length(self, self.aim)
 
     @property
     def N(self) -> Float[Array, ""]:
@@ -99,36 +104,40 @@ def as_trace(instance: RunInstance | RunTrace) -> RunTrace:
     return instance if isinstance(instance, RunTrace) else simulate(instance)
 
 
-def step_terms(i: RunInstance, rows: Any) -> tuple[Any, dict[str, Any]]:
-    """theta_{k+1}, and the terms of step k."""
+def step_terms(i: RunInstance, moved: Any) -> tuple[Any, dict[str, Any]]:
+    """theta_{k+1} - theta_0, and the terms of step k, from theta_k - theta_0.
+
+    A run is followed by what it moved: beside theta_0, short moves would be all rounding.
+    """
+    rows, target = i.rows + moved, i.target
     g = model.loss_gradient(i, rows)
-    target = i.target
-    rise = jnp.vdot(i.k[:, None] * g, target - rows)
+    rise = jnp.vdot(i.k[:, None] * g, i.aim - moved)
     terms = {
         "tangent": model.loss(i, rows) + rise - model.loss(i, target),
         "loss": model.loss(i, rows),
         "gradient": model.length(i, g) ** 2,
-        "away": model.length(i, rows - target),
-        "moved": model.length(i, rows - i.rows),
+        "away": model.length(i, moved - i.aim),
+        "moved": model.length(i, moved),
         "widths": model.widest(rows),
-        "highest": Segment(i, target, rows - target).highest(),
+        "highest": Segment(i, target, moved - i.aim).highest(),
     }
-    return rows - i.eta * g, terms
+    return moved - i.eta * g, terms
 
 
 def simulate(i: RunInstance) -> RunTrace:
     """Run gradient descent and write down every term."""
-    last, terms = jax.lax.scan(lambda rows, _: step_terms(i, rows), i.rows, None, length=i.K)
+    start = jnp.zeros_like(i.rows)
+    last, terms = jax.lax.scan(lambda moved, _: step_terms(i, moved), start, None, length=i.K)
     return trace_of(i, last, terms)
 
 
-def trace_of(i: RunInstance, last: Any, terms: dict[str, Any]) -> RunTrace:
-    """The trace of a finished run."""
+def trace_of(i: RunInstance, moved: Any, terms: dict[str, Any]) -> RunTrace:
+    """The trace of a finished run that moved so far."""
     end = {
-        "loss": model.loss(i, last),
-        "away": model.length(i, last - i.target),
-        "moved": model.length(i, last - i.rows),
-        "widths": model.widest(last),
+        "loss": model.loss(i, i.rows + moved),
+        "away": model.length(i, moved - i.aim),
+        "moved": model.length(i, moved),
+        "widths": model.widest(i.rows + moved),
     }
     joined = {
         name: jnp.append(terms[name], end[name]) if name in end else terms[name] for name in terms

@@ -18,7 +18,16 @@ from ...data import DM1, DataModel, Dataset
 from ...theory import Observed, slack_table
 from ...training import Built, TrainConfig, build, gathered, run_config
 from . import constants
-from .observed import Groups, measured_rows, merged, offers_of, run_instances
+from .leave_one_out import LeftOutInstance
+from .observed import (
+    MOST_LEFT_OUT,
+    Groups,
+    left_out_cost,
+    measured_rows,
+    merged,
+    offers_of,
+    run_instances,
+)
 from .runs import RunInstance, RunTrace, ends
 from .setting import Setting
 from .start import GoodStart, check_labels, check_model, good_start, mixture_margins
@@ -65,12 +74,16 @@ def subject(
     offers = offers_of(runs, path, found, descent)
     traces: Any = offers.get(RunInstance, [None])
     setting = _setting(one, built, found, runs[-1])
+    note = "" if descent else f"{one.optimiser} is no gradient descent: no claim about runs"
+    if descent and LeftOutInstance not in offers:
+        cost = left_out_cost(runs[-1])
+        note = f"leave-one-out runs too many to audit: n^2 K G T^2 = {cost:.2g} > {MOST_LEFT_OUT:g}"
     return Subject(
         seed=seed,
         setting=setting,
         offers=offers,
         findings=_findings(built, found, setting, groups),
-        note="" if descent else f"{one.optimiser} is no gradient descent: no claim about runs",
+        note=note,
         start=found,
         trace=traces[-1],
     )

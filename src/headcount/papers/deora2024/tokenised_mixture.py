@@ -219,6 +219,42 @@ def naive_tangent_margin(num: Arithmetic, m: NaiveMixture) -> tuple[Any, Any]:
     return m.y * total / (m.S * num.sqrt(num.number(2 * m.T))), m.y * pulled / size
 
 
+def _two_terms(i: MixtureInstance, variant: str) -> Sides:
+    centring = jnp.eye(i.T) / i.T - 1 / i.T**2
+    r = i.X @ i.W_star @ i.X.T
+    first = i.zeta / 4 * i.y * jnp.sum(r @ centring @ i.X @ i.u_star)
+    pulled = jnp.outer(jnp.sum(i.X, axis=0), i.p @ i.X.T @ centring @ i.X)
+    second = i.y * jnp.vdot(pulled, i.W_star)
+    return Sides(tangent_margin(i)[1], (first + second) / safe_norm(i.W_star.ravel()))
+
+
+def _two_terms_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
+    m = NaiveMixture(num, data)
+    scores = [num.total(column) for column in zip(*m.scores(), strict=True)]
+    size = m.S * m.S * num.sqrt(num.number(2 * (m.M + 1)))
+    terms = []
+    for row in ([m.zeta / 4 * u for u in m.u_star], m.p):
+        along = [dot(x, row) for x in m.X]
+        terms.append(dot(scores, [(a - num.total(along) / m.T) / m.T for a in along]))
+    return naive_tangent_margin(num, m)[1], m.y * (terms[0] + terms[1]) / size
+
+
+identity(
+    "eq-107",
+    "The W part of the tangent margin, in two terms",
+    "Eq. (107)",
+    "y <grad_W Phi(X; theta^(1)), W_*/|W_*|> is a term of u_* and one of p, with R_0 = I/T - "
+    "11^T/T^2; the centre of the first phase is (zeta/4) u_*, not the printed (zeta/2) u_*.",
+    r"\tfrac1{\|W_*\|}\bigl(\tfrac\zeta4y\sum_tu_*^\top X^\top R_0r_t"
+    r"+y\langle\sum_tx_tp^\top X^\top R_0X,W_*\rangle\bigr)",
+    sides=_two_terms,
+    naive=_two_terms_naive,
+    families=MIXTURES,
+    where="App. D.2.3",
+    errata=("E1",),
+)
+
+
 def gamma_star_of(i: MixtureInstance, tier: str) -> Any:
     """gamma_* of (7) with P = |p|; tier sharp: what p costs at most is P T R^3."""
     cost = mixture_constants.p_term(i.P, i.R, i.S, i.Z, i.T, tier)

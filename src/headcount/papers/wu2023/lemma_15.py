@@ -66,9 +66,17 @@ claim(
 
 
 def _uniform(i: ModelInstance, variant: str) -> Sides:
+    """beta_j - 1/d_s is the mean over k of (beta_j + beta_k) tanh((u_j - u_k)/2).
+
+    Written as a difference it would be all rounding where the logits u are small.
+    """
     s = model.sizes(i)
-    gap = jnp.linalg.norm(model.attention(i, i.theta) - 1 / s.d_s, axis=-1)
     M = s.tau0 * i.W_Q.T @ i.W_K
+    u = i.X @ M @ jnp.swapaxes(i.X, -1, -2)
+    beta = model.attention(i, i.theta)
+    slopes = jnp.tanh((u[..., :, None] - u[..., None, :]) / 2)
+    gaps = jnp.mean((beta[..., :, None] + beta[..., None, :]) * slopes, axis=-1)
+    gap = jnp.linalg.norm(gaps, axis=-1)
     return Sides(jnp.max(gap), 2 * s.S * jnp.linalg.norm(jnp.ravel(M)))
 
 

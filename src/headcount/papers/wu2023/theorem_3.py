@@ -88,7 +88,7 @@ def scales_naively(num: Arithmetic, name: str, d_m: int) -> tuple[Number, Number
 
 
 def _hessian_naively(num: Arithmetic, data: Data, copies: int) -> list[list[Number]]:
-    """The closed form, entry by entry [ledger 1.7]."""
+    """The closed form, entry by entry."""
     x, d_m, name = data["x"], copies * len(data["g_Q"]), data["initialisation"]
     inner, outer, tau1 = scales_naively(num, name, d_m)
     tau0 = num.number(1) / d_m

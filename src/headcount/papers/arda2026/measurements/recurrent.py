@@ -26,7 +26,7 @@ NORMS = {
     "largest_jacobian": "jacobian_max",
     "loss_gradient": "gradient",
 }
-"""Four readings of "the Jacobian norm" of the recurrent or attention weights (ledger 1.10), and
+"""Four readings of "the Jacobian norm" of the recurrent or attention weights, and
 what the tracer "jacobian" calls them."""
 BLOCKS = {"arda2026": "W", "indrnn": "w"}
 

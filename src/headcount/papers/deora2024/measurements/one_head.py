@@ -1,29 +1,20 @@
-"""H equal heads beside one head with rescaled steps: the same run [not in the paper].
-
-From zero all heads stay equal, and Phi~ = sqrt(H) Phi(X; U, W) = Phi(X; U', W), U' = sqrt(H) U.
-A head's gradient is that of the single head (U', W) divided by sqrt(H) for U and by H for W. So
-descent with step eta, with or without momentum, is descent of one head with step eta on U' and
-eta/H on W. Adam with (eta, eps) is Adam with (sqrt(H) eta, sqrt(H) eps) on U', (eta, H eps) on W.
-"""
+"""H equal heads beside one head with rescaled steps: the same run [not in the paper]."""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ....lab import Context, Measurement
 from .runs import logarithmic, problem_of
 
-if TYPE_CHECKING:
-    from ....training import Run, UpdateRule
-
 
 def measure_one_head(config: dict[str, Any], context: Context) -> dict[str, Any]:
     """Losses of all H heads, each trained, and of one head with rescaled steps; how far apart."""
     from ....training import optimisers
+    from ..one_head import single_head, trained
 
     chosen, built = problem_of(config)
     H, options = chosen.width, config["rule_options"]
@@ -46,56 +37,6 @@ def measure_one_head(config: dict[str, Any], context: Context) -> dict[str, Any]
         "error_W": _apart(heads.W, head.W),
         "k": k,
     }
-
-
-def single_head(built: Any, chosen: Any, options: dict[str, Any]) -> Run:
-    """One head from zero with the steps that make it H heads."""
-    from ....models import MultiHeadAttention, zero
-    from ....training import stack_seeds
-
-    model = MultiHeadAttention(built.data.T, built.data.d, 1)
-    rule = rescaled(chosen.optimiser, chosen.step_size, chosen.width, tuple(options.items()))
-    return trained(built, model, stack_seeds([zero(model)]), rule, chosen)
-
-
-def trained(built: Any, model: Any, initial: Any, rule: UpdateRule, chosen: Any) -> Run:
-    """A run of `model` on the problem's data."""
-    from ....training import train
-
-    return train(
-        model,
-        initial,
-        built.x,
-        built.y,
-        rule=rule,
-        steps=chosen.steps,
-        loss=built.loss,
-        seeds=chosen.seeds,
-        dtype=chosen.dtype,
-    )
-
-
-@lru_cache(maxsize=64)
-def rescaled(
-    optimiser: str, eta: float, H: int, options: tuple[tuple[str, float], ...] = ()
-) -> UpdateRule:
-    """The rule of a single head that moves it as `optimiser` with step eta moves H equal heads."""
-    import optax
-
-    from ....models import MultiHeadParams
-    from ....training import from_optax
-
-    root, given = math.sqrt(H), dict(options)
-    if optimiser == "adam":
-        eps = given.pop("eps", 1e-8)
-        parts = {
-            "U": optax.adam(root * eta, eps=root * eps, **given),
-            "W": optax.adam(eta, eps=H * eps, **given),
-        }
-    else:
-        beta = given.get("beta", 0.9) if optimiser == "momentum" else None
-        parts = {"U": optax.sgd(eta, momentum=beta), "W": optax.sgd(eta / H, momentum=beta)}
-    return from_optax(optax.multi_transform(parts, MultiHeadParams("U", "W")), name=optimiser)
 
 
 def _apart(heads: Any, head: Any) -> float:

@@ -1,6 +1,6 @@
 """Beyond the figures of wu2023: where attention matters, which softmax scale trains faster?
 
-Raw tokens have logits of size 1 with d_m^(-1/2) and d_m^(-1/2) with 1/d_m [ledger of Sec. 5.1].
+Raw tokens have logits of size 1 with d_m^(-1/2) and d_m^(-1/2) with 1/d_m [Sec. 5.1].
 """
 
 from __future__ import annotations

@@ -43,3 +43,16 @@ def ordered(left: float, right: float, digits: int = 3) -> tuple[str, str]:
         if (a < b) == (left < right) and (a > b) == (left > right):
             break
     return shown[0], shown[1]
+
+
+def interval_text(low: float, high: float) -> str:
+    """[low, high], rounded outwards, with as many digits as their distance deserves.
+
+    >>> interval_text(0.01234561, 0.01234609), interval_text(-2.1e-17, 3.4e-17)
+    ('[0.01234561, 0.01234609]', '[-2.1e-17, 3.4e-17]')
+    """
+    for digits in range(2, 17):
+        ends = round_down(low, digits), round_up(high, digits)
+        if not float(ends[1]) - float(ends[0]) > 1.1 * (high - low):
+            break
+    return f"[{ends[0]}, {ends[1]}]"

@@ -1,0 +1,187 @@
+"""Building the site: pages from templates, files for download, and nothing left from last time."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ... import __version__
+from ...core import BadArgument, json_text, papers
+from ...lab import Store, figures, write_atomically
+from ...theory import Claim, errata
+from ._claims import LogAxis, claim_rows, proof, prose, shown
+from ._results import FILES, FigureResult, figure_results, stored_json
+
+MARKER = "headcount-report.json"
+SHOWN_ROWS = 60
+"""Rows of a figure's table that its page shows; the files have all."""
+
+
+@dataclass
+class Site:
+    """A folder of pages under construction: file name -> bytes."""
+
+    folder: Path
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def write(self) -> None:
+        """Write all files; remove those of an earlier report that are no longer part of it."""
+        old = self._earlier()
+        for name, content in self.files.items():
+            write_atomically(self.folder / name, content, sync=False)
+        for name in set(old) - set(self.files):
+            (self.folder / name).unlink(missing_ok=True)
+        marker = {"program": "headcount", "files": sorted(self.files)}
+        write_atomically(self.folder / MARKER, json_text(marker).encode(), sync=False)
+
+    def check(self) -> None:
+        """Refuse a folder with other people's files."""
+        if self.folder.is_file() or (
+            self.folder.is_dir()
+            and any(self.folder.iterdir())
+            and not (self.folder / MARKER).exists()
+        ):
+            raise BadArgument(
+                "to", str(self.folder), "exists and is no report", fix="choose another folder"
+            )
+
+    def _earlier(self) -> list[str]:
+        marker = self.folder / MARKER
+        if not marker.exists():
+            return []
+        listed = json.loads(marker.read_text(encoding="utf-8"))["files"]
+        root = self.folder.resolve()
+        return [name for name in listed if root in (root / name).resolve().parents]
+
+
+def build_site(results: Path, folder: Path) -> Site:
+    """Turn a results folder into a site and write it; the index is `folder/index.html`."""
+    site = Site(Path(folder))
+    site.check()
+    store = Store(results)
+    found = figure_results(store)
+    audits = {
+        key: a for key, _ in papers.items() if (a := stored_json(store, f"audits/{key}.json"))
+    }
+    templates = _templates(found)
+
+    def page(name: str, template: str, depth: str = "", **values: Any) -> None:
+        text = templates.get_template(template).render(root=depth, page=name, **values)
+        site.files[name] = text.encode()
+
+    for name in ("style.css", "filter.js"):
+        source, _, _ = _loader().get_source(templates, name)
+        site.files[name] = source.encode()
+    page("index.html", "index.html", groups=_groups(found), total=_total(found))
+    for result in found:
+        _figure_page(site, page, result, [r for r in found if r.id == result.id])
+    rows = claim_rows(audits)
+    loose = [row.looseness for row in rows if row.looseness is not None]
+    page("claims.html", "claims.html", rows=rows, audits=audits, axis=LogAxis.over(loose))
+    page("errata.html", "errata.html", rows=rows, notes=[note for _, note in _sorted_errata()])
+    counts, compared = stored_json(store, "counts.json"), stored_json(store, "comparison.json")
+    page("heads.html", "heads.html", counts=(counts or {}).get("counts"), compared=compared)
+    site.write()
+    return site
+
+
+def _figure_page(site: Site, page: Any, result: FigureResult, same: list[FigureResult]) -> None:
+    heading, rows = result.rows()
+    files = {name: (result.folder / name) for name in FILES if (result.folder / name).exists()}
+    for name, path in files.items():
+        site.files[f"figures/{result.slug}/{name}"] = path.read_bytes()
+    numbers = {"columns": heading, "rows": rows}
+    site.files[f"figures/{result.slug}/plotted.json"] = json.dumps(numbers).encode()
+    page(
+        f"figures/{result.slug}.html",
+        "figure.html",
+        "../",
+        result=result,
+        others=[other for other in same if other is not result],
+        heading=heading,
+        rows=rows,
+        shown_rows=SHOWN_ROWS,
+        downloads=[*files, "plotted.json"],
+        choices=papers[result.paper].choices if result.paper in papers else (),
+    )
+
+
+def _groups(found: list[FigureResult]) -> list[dict[str, Any]]:
+    """For each paper its figures: those with results (the best first) and those without."""
+    best: dict[str, FigureResult] = {}
+    for result in found:
+        best.setdefault(result.id, result)
+    keys = list(dict.fromkeys([*papers, *(result.paper for result in found)]))
+    groups = []
+    for key in keys:
+        own = [result for result in best.values() if result.paper == key]
+        missing = [figure for figure in figures.of_paper(key) if figure.id not in best]
+        if own or missing:
+            paper = dict(papers.items()).get(key)
+            groups.append({"key": key, "paper": paper, "results": own, "missing": missing})
+    # The papers first; what stands beside them (the comparison) last.
+    return sorted(groups, key=lambda group: not (group["paper"] and group["paper"].claims))
+
+
+def _total(found: list[FigureResult]) -> Counter[str]:
+    """Verdicts of the results that the front page shows."""
+    total: Counter[str] = Counter()
+    for result in {r.id: r for r in reversed(found)}.values():
+        total += result.outcomes
+    return total
+
+
+def _sorted_errata() -> list[Any]:
+    """E2 before E10."""
+    return sorted(errata.items(), key=lambda pair: (pair[1].paper, len(pair[0]), pair[0]))
+
+
+def _loader() -> jinja2.PackageLoader:
+    return jinja2.PackageLoader("headcount.report.site", "templates")
+
+
+def _templates(found: list[FigureResult]) -> jinja2.Environment:
+    """Everything shown is escaped; a name that is missing is an error."""
+    environment = jinja2.Environment(
+        loader=_loader(),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        shown=shown,
+        prose=prose,
+        proof=proof,
+        slug=_slug,
+        outcomes=_ordered,
+        zip=zip,
+        dictvalues=_values,
+    )
+    environment.tests["concerns"] = _is_about
+    environment.globals.update(version=__version__, results=found)
+    return environment
+
+
+def _slug(text: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in str(text).lower())
+
+
+def _values(row: Mapping[str, Any], names: list[str]) -> list[Any]:
+    return [row[name] for name in names]
+
+
+def _is_about(claim: Claim, note: str) -> bool:
+    """Whether a note on the text concerns a claim or one of its forms."""
+    return note in claim.errata or any(v.erratum == note for v in claim.variants.values())
+
+
+def _ordered(outcomes: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Confirmed first, then the rest."""
+    return sorted(outcomes.items(), key=lambda pair: (pair[0] != "confirmed", pair[0]))

@@ -1,0 +1,121 @@
+"""Rows of the claims page: every claim beside what the stored audits say of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from ...core import round_down
+from ...theory import Certificate, Claim, claims, read_certificate, shipped_certificates
+
+NOT_ASKED = "not asked"
+"""The outcome of a claim that no stored audit asked."""
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """A claim, its verdict in the audit (the default variant) and its counterexamples."""
+
+    claim: Claim
+    verdict: Mapping[str, Any] | None
+    counterexamples: tuple[Certificate, ...]
+    formula: str
+
+    @property
+    def outcome(self) -> str:
+        """The audit's outcome."""
+        return NOT_ASKED if self.verdict is None else str(self.verdict["outcome"])
+
+    @property
+    def false_as_printed(self) -> bool:
+        """Whether a printed form is proved false."""
+        return any(variant.fails for variant in self.claim.variants.values())
+
+    @property
+    def looseness(self) -> float | None:
+        """Bound over measured; None where there is no bound to compare with."""
+        if self.verdict is None or self.claim.kind == "identity":
+            return None
+        ratio = self.verdict["ratio"]
+        return 1 / ratio if ratio and math.isfinite(ratio) and ratio > 0 else None
+
+
+def claim_rows(audits: Mapping[str, Any]) -> list[ClaimRow]:
+    """All claims, with the audit of their paper where there is one."""
+    from latex2mathml.converter import convert
+
+    shipped = [read_certificate(path) for path in shipped_certificates()]
+    asked = {
+        (verdict["id"], verdict["variant"]): verdict
+        for audit in audits.values()
+        for verdict in audit["claims"]
+    }
+    return [
+        ClaimRow(
+            claim,
+            asked.get((name, claim.default)),
+            tuple(certificate for certificate in shipped if certificate.claim == name),
+            convert(claim.latex),
+        )
+        for name, claim in claims.items()
+    ]
+
+
+@dataclass(frozen=True)
+class LogAxis:
+    """A logarithmic axis of whole decades, as percentages of its width."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def over(cls, values: list[float]) -> LogAxis:
+        """The decades that hold all values."""
+        logs = [math.log10(value) for value in values] or [0.0]
+        low = math.floor(min(logs) + 1e-6)  # a bound that is attained up to rounding is at 0
+        return cls(low, max(math.ceil(max(logs)), low + 1))
+
+    def at(self, value: float) -> float:
+        """Where a value lies, in percent."""
+        share = (math.log10(value) - self.low) / (self.high - self.low)
+        return round(100 * max(share, 0.0), 2)
+
+    @property
+    def ticks(self) -> list[tuple[float, int]]:
+        """(percent, exponent) of at most six decades."""
+        step = math.ceil((self.high - self.low) / 5)
+        return [(self.at(10.0**k), k) for k in range(self.low, self.high + 1, step)]
+
+
+def shown(value: Any) -> str:
+    """A number for people; what is no number as it is, nothing as a dash."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ", ".join(map(shown, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
+        return str(int(value)) if abs(value) < 1e15 else f"{float(value):.4g}"
+    return f"{value:.4g}"
+
+
+def prose(text: Any) -> Markup:
+    """Plain text with `names` in backticks; everything is escaped."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def proof(certificate: Certificate) -> str:
+    """What a counterexample shows, in numbers."""
+    claimed = certificate.claimed
+    if certificate.kind == "frequency":
+        failed, times = int(claimed["exceedances"]), int(claimed["repetitions"])
+        return f"failed {failed} of {times} times, allowed {claimed['delta']:g}"
+    if claims[certificate.claim].kind == "identity":
+        return "the two sides differ"
+    if claimed["rhs"] == 0:
+        return f"left side {round_down(claimed['lhs'], 5)}, right side 0"
+    return f"left/right = {round_down(claimed['ratio'], 5)}"

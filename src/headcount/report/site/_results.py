@@ -1,0 +1,169 @@
+"""What a results folder holds, read for the report; nothing is computed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core import BadArgument
+from ...lab import SCALES, Figure, Store, figures
+from .._tables import seeds_text
+
+FILES = ("figure.svg", "figure.pdf", "figure.png", "plotted.csv", "verdicts.json", "data.nc")
+"""What `headcount reproduce` leaves for a figure; the site offers them for download."""
+
+
+@dataclass(frozen=True)
+class FigureResult:
+    """One reproduction of a figure: its folder, and what verdicts.json says."""
+
+    folder: Path
+    content: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Such as "paper/fig1"."""
+        return str(self.content["figure"])
+
+    @property
+    def paper(self) -> str:
+        """The part of the id before the slash."""
+        return self.id.split("/")[0]
+
+    @property
+    def scale(self) -> str:
+        """smoke, quick or paper."""
+        return str(self.content["scale"])
+
+    @property
+    def figure(self) -> Figure | None:
+        """The declared figure; None for one of a package that is not installed."""
+        return dict(figures.items()).get(self.id)
+
+    @property
+    def title(self) -> str:
+        """The figure's title, or its id."""
+        return self.figure.title if self.figure else self.id
+
+    @property
+    def reference(self) -> str:
+        """Where it is in the paper."""
+        return self.figure.reference if self.figure else ""
+
+    @property
+    def slug(self) -> str:
+        """A file name for its page, unique among the results."""
+        place = self.folder.parts[self.folder.parts.index("figures") + 1 :]
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(place))
+
+    @property
+    def unusual(self) -> dict[str, str]:
+        """Options and seeds that differ from the defaults of the scale."""
+        if self.figure is None:
+            return {}
+        found = {
+            name: str(value)
+            for name, value in self.content["options"].items()
+            if value != self.figure.options.get(name, ("",))[0]
+        }
+        seeds = self.content["seeds"]
+        if seeds != list(range(self.figure.scales[self.scale]["seeds"])):
+            found["seeds"] = seeds_text(seeds)
+        return found
+
+    @property
+    def command(self) -> str:
+        """What to type to get these numbers."""
+        words = ["headcount", "reproduce", self.id, "--scale", self.scale]
+        for name, value in self.unusual.items():
+            words += ["--seeds", value] if name == "seeds" else ["--option", f"{name}={value}"]
+        return shlex.join(words)
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """How many verdicts of each kind."""
+        return Counter(str(verdict["outcome"]) for verdict in self.content["verdicts"])
+
+    @property
+    def smaller_than_paper(self) -> list[tuple[str, Any, Any]]:
+        """The settings in which this scale differs from the paper's: (name, here, paper)."""
+        if self.figure is None:
+            return []
+        paper = json.loads(json.dumps(self.figure.scales["paper"]))
+        here = self.content["settings"]
+        return [
+            (name, here.get(name), paper[name]) for name in paper if here.get(name) != paper[name]
+        ]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there is a plot."""
+        return (self.folder / "figure.svg").exists()
+
+    @property
+    def made_with(self) -> dict[str, str]:
+        """Versions, device and dtype of the trials, from the data set."""
+        import h5py
+
+        file = self.folder / "data.nc"
+        if not file.exists():
+            return {}
+        with h5py.File(file, "r") as data:
+            records = json.loads(data.attrs.get("records", "{}"))
+        return {
+            name: ", ".join(_plainly(value) for value in values) for name, values in records.items()
+        }
+
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """Every plotted number: the heading of plotted.csv and its rows."""
+        file = self.folder / "plotted.csv"
+        text = file.read_text(encoding="utf-8") if file.exists() else "quantity\n"
+        heading, *rows = csv.reader(io.StringIO(text))
+        return heading, rows
+
+
+def _plainly(value: str) -> str:
+    """A record, which is stored as JSON text, for people."""
+    found = json.loads(value)
+    if isinstance(found, dict):
+        return ", ".join(f"{name} {version}" for name, version in found.items())
+    return "not recorded" if found is None else str(found)
+
+
+def figure_results(store: Store) -> list[FigureResult]:
+    """All reproductions in the folder, by figure; paper scale first, default options first."""
+    found = [
+        FigureResult(path.parent, json.loads(path.read_text(encoding="utf-8")))
+        for path in (store.folder / "figures").rglob("verdicts.json")
+    ]
+    order = {scale: place for place, scale in enumerate(reversed(SCALES))}
+    return sorted(found, key=lambda r: (_natural(r.id), order[r.scale], len(r.unusual), r.slug))
+
+
+def _natural(name: str) -> list[Any]:
+    """fig10 after fig9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def stored_json(store: Store, name: str) -> Any:
+    """A JSON file of the results folder; None where there is none."""
+    path = store.folder / name
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadArgument(
+            "out",
+            str(path),
+            "is no JSON file",
+            fix="remove it; headcount reproduce --all writes it",
+        ) from error

@@ -1,0 +1,128 @@
+"""A real Dask scheduler and two workers: same numbers, deaths, other environments."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import toy_figure
+from dask_cluster import Cluster
+from lab_checks import Messages, assert_same
+
+from headcount import core, lab
+from headcount.lab import _dask, _remote
+
+pytest.importorskip("distributed", reason="the extra headcount[dask] is not installed")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("dask"))
+    try:
+        cluster.start_worker()
+        cluster.start_worker()
+        cluster.wait_for_workers(2)
+        yield cluster
+    finally:
+        cluster.end()
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reference")
+    lab.run_plan(lab.make_plan(toy_figure.figure, "smoke"), folder, executor="inline")
+    return folder
+
+
+def test_same_numbers_through_the_shared_folder(
+    tmp_path: Path, plan: lab.Plan, reference: Path, cluster: Cluster
+) -> None:
+    sweep = lab.run_plan(plan, tmp_path, executor=f"dask://{cluster.address}")
+    assert (sweep.run, sweep.failed) == (12, 0)
+    assert_same(plan, tmp_path, reference)
+    assert not list((tmp_path / "running").iterdir())
+
+
+def test_same_numbers_through_the_scheduler(
+    tmp_path: Path, plan: lab.Plan, reference: Path, cluster: Cluster, monkeypatch
+) -> None:
+    """A worker that does not see the probe file writes nothing into the folder by itself."""
+    probe = (str(tmp_path / "running" / "gone.probe"), "token")
+    monkeypatch.setattr(_dask, "make_probe", lambda folder: probe)
+    arrived: list[dict[str, Any]] = []
+    original = _dask.take_over
+
+    def counted(store: lab.Store, task: Any, answer: dict[str, Any]) -> dict[str, Any]:
+        arrived.append(answer["record"])
+        return original(store, task, answer)
+
+    monkeypatch.setattr(_dask, "take_over", counted)
+    sweep = lab.run_plan(plan, tmp_path, executor=f"dask://{cluster.address}")
+    assert (sweep.run, sweep.failed, len(arrived)) == (12, 0, 12)
+    assert_same(plan, tmp_path, reference)
+    assert not list(cluster.folder.rglob("trials/*/*.h5"))  # nothing is left on the workers
+
+
+def test_another_environment_is_refused(
+    tmp_path: Path, plan: lab.Plan, cluster: Cluster, monkeypatch
+) -> None:
+    ours = _remote.environment([toy_figure.toy.location])
+    monkeypatch.setattr(_dask, "environment", lambda _: {**ours, "numpy": "1.2.3"})
+    with pytest.raises(lab.ExecutionError, match=r"does not fit: numpy is .* there, 1\.2\.3 here"):
+        lab.run_plan(plan, tmp_path, executor=f"dask://{cluster.address}")
+    assert not lab.Store(tmp_path).read(plan.trials[0].address)
+
+
+def test_other_code_of_a_measurement_is_refused(
+    tmp_path: Path, plan: lab.Plan, cluster: Cluster, monkeypatch
+) -> None:
+    """Asked again with every trial: a worker may have joined after the first check."""
+    ours = _remote.environment([toy_figure.toy.location])
+    monkeypatch.setattr(_dask, "environment", lambda _: {**ours, "toy_figure:measure": "older"})
+    monkeypatch.setattr(_dask.DaskExecutor, "_check_workers", lambda self, locations: None)
+    with pytest.raises(lab.ExecutionError, match=r"toy_figure:measure is .* there, older here"):
+        lab.run_plan(plan, tmp_path, executor=f"dask://{cluster.address}")
+
+
+def test_a_dying_worker_is_replaced_like_an_own_one(
+    tmp_path: Path, plan: lab.Plan, reference: Path, cluster: Cluster
+) -> None:
+    log = tmp_path / "calls.log"
+    victim = cluster.start_worker(TOY_PAUSE="60", TOY_LOG=str(log))
+    cluster.wait_for_workers(3)
+    reporter = KillWhen(log.exists, victim)
+    place = f"dask://{cluster.address}"
+    sweep = lab.run_plan(plan, tmp_path / "out", executor=place, reporter=reporter)
+    assert victim.wait(30) == -signal.SIGKILL
+    assert any("Dask workers that computed it died" in text for text in reporter.messages)
+    assert (sweep.run, sweep.failed) == (12, 0)
+    assert_same(plan, tmp_path / "out", reference)
+
+
+class KillWhen(Messages):
+    """Kills a process once it has begun a trial."""
+
+    def __init__(self, begun: Callable[[], bool], victim: subprocess.Popen[bytes]) -> None:
+        super().__init__()
+        self.begun, self.victim = begun, victim
+
+    def tick(self, sweep: lab.Sweep) -> None:
+        """Look, and kill."""
+        if self.begun():
+            self.victim.kill()
+
+
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1", "127.0.0.1:x", "a b:1", ""])
+def test_an_address_without_a_port_is_bad_input(address: str) -> None:
+    with pytest.raises(core.BadArgument, match="HOST:PORT"):
+        lab.open_executor(f"dask://{address}", None)
+
+
+def test_no_scheduler_is_bad_input(monkeypatch) -> None:
+    monkeypatch.setattr(_dask, "CONNECT_SECONDS", 0.2)
+    with pytest.raises(core.BadArgument, match="no Dask scheduler answers"):
+        lab.open_executor("dask://127.0.0.1:1", None)

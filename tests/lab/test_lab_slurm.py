@@ -1,0 +1,95 @@
+"""Array jobs through submitit, with a stand-in for SLURM's commands on PATH."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+import slurm_stand_in
+import toy_figure
+from lab_checks import Messages, assert_same
+from toy_cli import app
+
+from headcount import core, lab
+from headcount.lab import _slurm
+from headcount.lab._slurm import SlurmOptions, in_chunks
+
+pytest.importorskip("submitit", reason="the extra headcount[slurm] is not installed")
+
+
+@pytest.fixture
+def slurm(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = slurm_stand_in.install(tmp_path_factory.mktemp("slurm"))
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_STAND_IN", str(folder))
+    monkeypatch.setattr(_slurm, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(_slurm, "STATE_SECONDS", 0.2)
+    return folder
+
+
+class Spare(Messages):
+    """Stops the killing at the first death."""
+
+    def message(self, text: str) -> None:
+        """A death was told."""
+        super().message(text)
+        os.environ.pop("TOY_KILL", None)
+
+
+def test_array_jobs_give_the_same_numbers_also_after_a_death(
+    tmp_path: Path, plan: lab.Plan, slurm: Path, monkeypatch
+) -> None:
+    lab.run_plan(plan, tmp_path / "reference", executor="inline")
+    monkeypatch.setenv("TOY_KILL", "8-2")
+    reporter = Spare()
+    sweep = lab.run_plan(plan, tmp_path / "out", executor="slurm:parallel=2", reporter=reporter)
+    assert (sweep.run, sweep.failed) == (12, 0)
+    assert_same(plan, tmp_path / "out", tmp_path / "reference")
+    dead = sorted(text.split(":")[0] for text in reporter.messages if "ended as FAILED" in text)
+    assert dead == ["m=8 seed=2", "m=8 seed=3"]  # those of the element that had no answer yet
+    first, second = (file.read_text() for file in sorted(slurm.glob("*.script")))
+    assert "#SBATCH --array=0-2%2" in first
+    assert "--array" not in second
+    assert "export PJRT_NPROC=1" in first
+    assert list((tmp_path / "out" / "slurm").glob("*/jobs"))  # kept, as something died
+
+
+def test_a_dry_run_shows_the_submission(tmp_path: Path, slurm: Path, capsys) -> None:
+    place = ["--executor", "slurm:partition=short,time=30,mem_gb=2", "--out", str(tmp_path)]
+    app(
+        ["reproduce", "toy/mean", "--scale", "smoke", "--dry-run", *place],
+        result_action="return_value",
+    )
+    shown = capsys.readouterr().out
+    for line in ("--array=0-2%3", "--partition=short", "--time=30", "--mem=2GB"):
+        assert f"#SBATCH {line}" in shown
+    assert "12 trials in 3 array elements" in shown
+    assert not list(slurm.glob("*.script"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_small_trials_share_an_element_and_groups_do_not_mix() -> None:
+    calls = [
+        _slurm._Call({}, lab.Hint(group, seconds), Future())
+        for group, seconds in [("a", 20.0), ("b", 30.0), ("a", 20.0), ("b", 500.0), ("a", 30.0)]
+    ]
+    chunks = [[call.hint.seconds for call in chunk] for chunk in in_chunks(calls, 60)]
+    assert chunks == [[20.0, 20.0], [30.0], [30.0], [500.0]]
+
+
+@pytest.mark.parametrize(
+    "text", ["colour=red", "time=-1", "time=1.5", "partition=", "account=x\nrm -rf y", "partition"]
+)
+def test_options_go_into_a_script_and_are_checked(text: str) -> None:
+    with pytest.raises(core.BadArgument, match="executor"):
+        SlurmOptions.from_text(text)
+
+
+def test_without_slurm_it_says_so(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(core.BadArgument, match="finds no sbatch"):
+        lab.run_plan(lab.make_plan(toy_figure.figure, "smoke"), tmp_path, executor="slurm")

@@ -1,0 +1,250 @@
+"""The report: complete, linked, escaped, without a network."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote
+
+import pytest
+import toy_figure
+
+from headcount import lab, report, theory
+from headcount.cli import _everything, run
+from headcount.cli._app import app
+from headcount.core import BadArgument, papers
+from headcount.report.site import build_site, figure_results
+from headcount.report.site._claims import LogAxis, claim_rows, prose, shown
+from headcount.training import TrainConfig
+
+HOSTILE = "<script>alert('x')</script>\" onload=\"alert(1)"
+
+
+class Page(HTMLParser):
+    """What a page refers to, its ids, and its tags."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.tags: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attributes:
+            assert not name.startswith("on"), (tag, name)
+            if name in ("href", "src") and value:
+                self.links.append(value)
+            if name == "id" and value:
+                self.ids.add(value)
+
+
+def verdict(claim: theory.Claim, ratio: float | None, outcome: str = "holds") -> dict:
+    return {"id": claim.id, "variant": claim.default, "outcome": outcome, "ratio": ratio,
+            "message": HOSTILE}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A toy figure, one of an unknown package with hostile words, an audit and both tables."""
+    folder = tmp_path_factory.mktemp("results")
+    plan = lab.make_plan(toy_figure.figure, "smoke")
+    lab.run_plan(plan, folder, workers=0)
+    store = lab.Store(folder)
+    report.write_files(lab.collect(plan, store), store)
+    content = json.loads(
+        (store.figure_folder(plan.figure.id, "smoke") / "verdicts.json").read_text()
+    )
+    content |= {"figure": f"nobody/{HOSTILE}", "notes": HOSTILE, "options": {HOSTILE: HOSTILE}}
+    content["verdicts"][0] |= {"claim": HOSTILE, "sentence": HOSTILE, "outcome": HOSTILE}
+    other = folder / "figures" / "nobody-fig1" / "paper" / "a=b c&d"
+    other.mkdir(parents=True)
+    (other / "verdicts.json").write_text(json.dumps(content))
+    (other / "plotted.csv").write_text(f'quantity,value\n"{HOSTILE.replace(chr(34), "")}",1\n')
+    asked = [
+        verdict(theory.claims["arda2026/fact-2"], 0.01),
+        verdict(theory.claims["arda2026/fact-1"], 0.5, "holds vacuously"),
+        verdict(theory.claims["arda2026/eq-18"], 0.2),  # an identity
+        verdict(theory.claims["arda2026/eq-16"], None, "not applicable"),
+    ]
+    slack = [{"factor": HOSTILE, "bound": 10.0, "measured": 1.0, "orders": 1.0}]
+    audit = {"command": HOSTILE, "claims": asked, "slack": slack}
+    table = {"command": HOSTILE, "share": 0.1, "rows": [[HOSTILE, "lemma", "8", "4"]]}
+    counts = [{"paper": HOSTILE, "loss": 0.1, "command": HOSTILE, "rows": [[HOSTILE, "", "8", ""]]}]
+    for name, stored in {
+        "audits/arda2026.json": audit,
+        "comparison.json": table,
+        "counts.json": {"command": "", "counts": counts},
+    }.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(stored))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_site(results, tmp_path_factory.mktemp("site")).folder
+
+
+def test_every_link_leads_somewhere_and_nothing_needs_a_network(site: Path) -> None:
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    assert len(pages) == 6
+    for path, page in pages.items():
+        for link in page.links:
+            if link.startswith("data:"):
+                continue
+            assert ":" not in link, link
+            file, _, anchor = link.partition("#")
+            target = (path.parent / unquote(file)).resolve() if file else path
+            assert target.exists(), (path, link)
+            if anchor:
+                assert anchor in pages[target].ids, (path, link)
+
+
+def test_everything_shown_is_escaped(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert "<script>alert" not in text
+        assert 'onload="alert' not in text
+        assert Page(path).tags.count("script") == (path.name == "claims.html")
+    assert "&lt;script&gt;" in (site / "claims.html").read_text()
+
+
+def test_the_front_page_has_every_figure_with_its_verdicts(site: Path, results: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert all(f"headcount reproduce {name}" in text for name in lab.figures if "toy" not in name)
+    toy = next(r for r in figure_results(lab.Store(results)) if r.id == toy_figure.figure.id)
+    for outcome, number in toy.outcomes.items():
+        assert f"{number} {outcome}" in text
+    assert text.index("Finite-Time Analysis") < text.index("One question, several answers")
+
+
+def test_a_figure_page_offers_all_numbers(site: Path, results: Path) -> None:
+    toy = next(r for r in figure_results(lab.Store(results)) if r.id == toy_figure.figure.id)
+    files = site / "figures" / toy.slug
+    assert (files / "plotted.csv").read_bytes() == (toy.folder / "plotted.csv").read_bytes()
+    heading, rows = toy.rows()
+    assert json.loads((files / "plotted.json").read_text()) == {"columns": heading, "rows": rows}
+    text = (site / "figures" / f"{toy.slug}.html").read_text(encoding="utf-8")
+    assert toy.command in text
+    for name, here, paper in toy.smaller_than_paper:
+        assert f"<td>{name}</td><td>{shown(here)}</td><td>{shown(paper)}</td>" in text
+    assert "jax 0." in text  # what the trials were made with
+
+
+def test_claims_stand_beside_their_audit(results: Path) -> None:
+    audits = {"arda2026": json.loads((results / "audits" / "arda2026.json").read_text())}
+    rows = {row.claim.id: row for row in claim_rows(audits)}
+    assert rows.keys() == set(theory.claims)
+    assert rows["arda2026/fact-2"].looseness == pytest.approx(100)
+    assert rows["arda2026/eq-18"].looseness is None  # an identity has no ratio
+    assert rows["arda2026/eq-16"].looseness is None
+    assert rows["arda2026/lemma-5"].outcome == "not asked"
+    assert rows["arda2026/lemma-5"].false_as_printed
+    assert all(row.formula.startswith("<math") for row in rows.values())
+
+
+def test_every_counterexample_is_on_the_errata_page(site: Path) -> None:
+    text = (site / "errata.html").read_text(encoding="utf-8")
+    for path in theory.shipped_certificates():
+        assert theory.read_certificate(path).file_name in text
+    assert all(f'id="{name.replace("/", "-").lower()}"' in text for name in theory.errata)
+
+
+def test_the_axis_is_logarithmic_in_whole_decades() -> None:
+    axis = LogAxis.over([1.0 - 1e-12, 3e4])
+    assert (axis.low, axis.high) == (0, 5)
+    assert [axis.at(10.0**k) for k in range(6)] == [0, 20, 40, 60, 80, 100]
+    assert axis.ticks[-1] == (100, 5)
+    assert LogAxis.over([]) == LogAxis(0, 1)
+
+
+def test_numbers_and_words_for_people() -> None:
+    assert [shown(v) for v in (None, 3, 1e20, 0.123456, [1, 2], "a", True)] == [
+        "–", "3", "1e+20", "0.1235", "1, 2", "a", "True",
+    ]  # fmt: skip
+    assert prose("`a<b` & c") == "<code>a&lt;b</code> &amp; c"
+
+
+def test_a_second_report_leaves_nothing_of_the_first(results: Path, tmp_path: Path) -> None:
+    folder, outside = tmp_path / "site", tmp_path / "mine.txt"
+    outside.write_text("keep")
+    build_site(results, folder)
+    (folder / "old.html").write_text("")
+    marker = folder / "headcount-report.json"
+    listed = json.loads(marker.read_text())
+    listed["files"] += ["old.html", "../mine.txt"]
+    marker.write_text(json.dumps(listed))
+    build_site(results, folder)
+    assert not (folder / "old.html").exists()
+    assert outside.exists()
+
+
+def test_a_folder_of_somebody_else_is_left_alone(results: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(BadArgument, match="exists and is no report"):
+        build_site(results, tmp_path)
+    assert run(["report", "--out", str(tmp_path / "nothing"), "--to", str(tmp_path / "s")]) == 2
+    assert "run first: headcount reproduce --all" in capsys.readouterr().err
+
+
+def test_the_command_says_where_the_index_is(results: Path, tmp_path: Path, capsys) -> None:
+    assert run(["report", "--out", str(results), "--to", str(tmp_path / "s"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert Path(answer["index"]).exists()
+    assert answer["pages"] == 6
+
+
+def test_everything_runs_all_figures_and_stores_what_the_report_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Audits and comparisons are tested elsewhere: here, that all are asked and kept."""
+    asked: list[TrainConfig] = []
+
+    def audit(config: TrainConfig) -> SimpleNamespace:
+        asked.append(config)
+        return SimpleNamespace(to_json=lambda: {"claims": [], "slack": []})
+
+    answer = theory.Answer("width", "arda2026/theorem-1", "printed", 8.0, "a note")
+    compared = theory.Compared("arda2026", "arda2026", "l", 1.0, 0.1, (answer,), (), answer)
+    monkeypatch.setattr(theory, "audit", audit)
+    monkeypatch.setattr(theory, "compare", lambda problem, **given: [compared])
+    codes = iter([3, 1, *([0] * len(lab.figures))])
+    figures: list[str] = []
+    figure = lambda name: figures.append(name) or next(codes)  # noqa: E731
+    assert _everything.run_everything("quick", tmp_path, lambda text: None, figure) == 3
+    assert figures == list(lab.figures)
+    assert [config.model for config in asked] == ["arda2026", "deora2024", "wu2023"]
+    counts = json.loads((tmp_path / "counts.json").read_text())["counts"]
+    commands = [json.loads(f.read_text())["command"] for f in (tmp_path / "audits").iterdir()]
+    commands += [
+        counts[0]["command"],
+        json.loads((tmp_path / "comparison.json").read_text())["command"],
+    ]
+    for command in commands:
+        app.parse_args(shlex.split(command)[1:], exit_on_error=False, print_error=False)
+    _everything.store_audits("quick", tmp_path, lambda text: None)
+    assert len(asked) == 3  # what is stored is not asked again
+    build_site(tmp_path, tmp_path / "site")
+    assert _everything.run_everything("quick", tmp_path, lambda text: None, lambda name: 130) == 130
+
+
+def test_all_and_one_figure_exclude_each_other(capsys) -> None:
+    assert run(["reproduce", "arda2026/fig1", "--all"]) == 2
+    assert run(["reproduce"]) == 2
+    assert "--all" in capsys.readouterr().err
+
+
+def test_sizes_are_finite_numbers() -> None:
+    assert all(math.isfinite(size["n"]) for size in _everything.SIZES.values())
+    assert set(_everything.SIZES) == set(lab.SCALES)
+    assert {key for key, paper in papers.items() if paper.subject} == {
+        "arda2026",
+        "deora2024",
+        "wu2023",
+    }

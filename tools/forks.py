@@ -1,0 +1,127 @@
+"""Runs of pytest in forks of one process that has imported everything but the code under test.
+
+Importing JAX and its friends costs more than most tests. The parent process imports them once and
+never starts a JAX backend, so a fork of it is safe; each run is a fork that ends with its tests.
+
+    python -m tools.forks    reads {"tests": [...], "seconds": s} line by line, answers in kind
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+PRELOADED = (
+    *("jax", "jax.numpy", "jax.scipy.linalg", "jax.experimental", "optax", "numpy", "scipy.stats"),
+    *("scipy.optimize", "scipy.special", "scipy.linalg", "pytest", "hypothesis", "flint"),
+    *("mpmath", "jaxtyping", "beartype"),
+)
+HANGS = 10.0
+"""A run that takes this many times its processor time of the clock is hanging."""
+
+
+class Forks:
+    """A process that runs tests in a folder, with this environment."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        root = Path(__file__).resolve().parent.parent
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-B",
+                "-c",
+                f"import sys; sys.path.append({str(root)!r}); "
+                "from tools import forks; forks.main()",
+            ],
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def failing(self, tests: Sequence[str], seconds: float) -> str | None:
+        """The first test that fails, "" if none does, None if the processor time ran out."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps({"tests": tests, "seconds": seconds}), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())["failing"]
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    for name in PRELOADED:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        print(json.dumps({"failing": _forked(**json.loads(line))}), flush=True)
+
+
+class _First:
+    """A pytest plugin: the first test, or file, that failed."""
+
+    failed = ""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.failed = self.failed or report.nodeid
+
+    def pytest_collectreport(self, report: Any) -> None:
+        self.pytest_runtest_logreport(report)
+
+
+def _forked(tests: Sequence[str], seconds: float) -> str | None:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os.close(reader)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
+        os.write(writer, _run(tests).encode())
+        os._exit(0)
+    os.close(writer)
+    ended = _wait(child, HANGS * seconds)
+    with os.fdopen(reader) as answer:
+        said = answer.read()
+    return said.removeprefix("done ") if ended and said else None
+
+
+def _run(tests: Sequence[str]) -> str:
+    import pytest
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    first = _First()
+    # What is imported already keeps its plain assertions, which are as good here.
+    quiet = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+    try:
+        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *quiet, *tests], plugins=[first])
+    except BaseException:  # a bug may break pytest itself; whoever asks sees if it does without
+        code = 1
+    return f"done {first.failed or ('pytest itself' if code else '')}"
+
+
+def _wait(child: int, seconds: float) -> bool:
+    """Whether it ended by itself; it and what it started are gone afterwards."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.WIFEXITED(status)
+        time.sleep(0.05)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
