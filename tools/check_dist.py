@@ -1,7 +1,7 @@
 """`python -m tools.check_dist dist`: what is in the wheel and the sdist, and that the wheel works.
 
-The wheel is unpacked and asked for its version, claims, certificates and a report, with packages of
-the current environment but without this checkout.
+The wheel is unpacked and asked for its version, claims, certificates and a report, with the
+packages of the current environment but without this checkout.
 """
 
 from __future__ import annotations

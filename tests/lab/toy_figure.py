@@ -108,6 +108,8 @@ figure = lab.register(
         verdicts=verdicts,
         plot=plot,
         options={"rule": ("plain", "other")},
+        judged=lab.SCALES,
+        least_seeds=1,
     )
 )
 
@@ -123,7 +125,7 @@ def _misbehave(config: dict[str, Any], context: lab.Context) -> None:
     if os.environ.get("TOY_DIVERGE") == place:
         context.diverged("asked to diverge")
     if os.environ.get("TOY_MEMORY") == place:
-        raise MemoryError("asked for too much")
+        np.empty(2**45)  # more than an address can name
     if os.environ.get("TOY_HANG") == place:
         time.sleep(600)
     if os.environ.get("TOY_KILL") == place:

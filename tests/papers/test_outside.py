@@ -58,7 +58,7 @@ def test_every_command_knows_it(site, tmp_path):
     assert "averager-start" in names["initialisations"]
     assert "arda2026/lemma-3" in names["claims"]
 
-    figure = answer(["reproduce", "smith2030/fig1", "--scale", "smoke"], tmp_path, site)
+    figure = answer(["reproduce", "smith2030/fig1", "--scale", "quick"], tmp_path, site)
     assert [v["outcome"] for v in figure["verdicts"]] == ["confirmed"]
 
 

@@ -42,7 +42,7 @@ from headcount.theory._starts import STRUCTURES, neighbours, starts
 from headcount.theory._verdict import _judge_exactly, decide
 from headcount.theory.domain import Domain
 from headcount.theory.families import safe_norm
-from headcount.theory.slow import Arithmetic
+from headcount.theory.slow import FLOATS, Arithmetic, _table, activation
 
 
 @instance_class
@@ -337,3 +337,20 @@ def test_certificates_of_frequencies_are_for_the_claim_as_it_is() -> None:
     assert scaled.violated
     assert scaled.certificate is None
     assert not _falsify.falsify(claim.with_bound_scaled(3.0), budget=plan).violated
+
+
+@pytest.mark.parametrize("name", [*_table(FLOATS), "3*tanh(0.5*x)"])
+def test_slow_activations_against_differences(name: str) -> None:
+    """Slope and curvature by central differences; the bounds are attained, and not exceeded."""
+    sigma = activation(FLOATS, name)
+    x, h = np.linspace(-12, 12, 4801), 1e-4
+    value, slope, curvature = (
+        np.array([float(f(t)) for t in x]) for f in (sigma.value, sigma.slope, sigma.curvature)
+    )
+    for f, derivative in ((sigma.value, slope), (sigma.slope, curvature)):
+        differences = [float(f(t + h) - f(t - h)) / (2 * h) for t in x]
+        np.testing.assert_allclose(derivative, differences, atol=1e-7)
+    for bound, seen in zip(sigma.bounds, (value, slope, curvature), strict=True):
+        room = 0.06 if name == "arctan" else 1e-4  # arctan comes near pi/2 slowly
+        assert np.max(np.abs(seen)) <= float(bound) * (1 + 1e-12)
+        assert np.max(np.abs(seen)) >= float(bound) * (1 - room)

@@ -23,11 +23,15 @@ OPTIONS = {
 
 def read_config(file: Path | None, flags: Mapping[str, Any]) -> TrainConfig:
     """The checked configuration; flags that were not given (None) leave the file's value."""
+    from ..core import BadArgument
     from ..training import TrainConfig, check_settings
 
     config = TrainConfig.of(read_values(file, flags))
     _check_short_flags(config, flags)
     check_settings(config)
+    if flags.get("record_every") is not None and not config.record:
+        problem = "has no meaning where nothing is recorded"
+        raise BadArgument("record_every", config.record_every, problem, fix="add record=loss")
     return config
 
 

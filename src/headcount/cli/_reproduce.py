@@ -177,7 +177,7 @@ def finish(
     json: bool,
 ) -> None:
     """Tell verdicts and files, as JSON or for people."""
-    from ..report import verdicts_table
+    from ..report import verdicts_summary, verdicts_table
 
     if json:
         print_json(_summary(plan, counts, seconds, collection, files))
@@ -186,6 +186,7 @@ def finish(
     console.print(f"{plan.figure.id}: {plan.figure.title} ({plan.figure.reference})", markup=False)
     if plan.figure.notes:
         console.print(plan.figure.notes, markup=False, highlight=False)
+    console.print(verdicts_summary(collection.verdicts), highlight=False)
     console.print(verdicts_table(collection.verdicts))
     for file in files:
         console.print(str(file), markup=False, highlight=False, soft_wrap=True)
@@ -218,7 +219,7 @@ def _run(
             workers=workers,
             executor=executor,
             retry_failed=retry_failed,
-            reporter=make_reporter(notes),
+            reporter=make_reporter(notes, plan.figure.id),
             policy=policy,
         )
         store = sweep.store or Store(out)

@@ -66,6 +66,8 @@ from ._sweep import run_plan as run_plan
 from ._verdicts import CONFIRMED as CONFIRMED
 from ._verdicts import INCONCLUSIVE as INCONCLUSIVE
 from ._verdicts import NOT_CONFIRMED as NOT_CONFIRMED
+from ._verdicts import NOT_JUDGED as NOT_JUDGED
+from ._verdicts import OUTCOMES as OUTCOMES
 from ._verdicts import Finding as Finding
 from ._verdicts import difference as difference
 from ._verdicts import exponent as exponent

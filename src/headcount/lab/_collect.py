@@ -62,9 +62,15 @@ def collect(plan: Plan, store: Store) -> Collection:
     if clash:
         raise RuntimeError(f"{plan.figure.id}: statistics reuse the names {sorted(clash)}")
     data = raw.merge(statistics, combine_attrs="override")
-    verdicts = tuple(plan.figure.verdicts(data))
+    verdicts = tuple(_judged(plan, finding) for finding in plan.figure.verdicts(data))
     missing = sum(trial is None for trial in found.values())
     return Collection(plan, data, statistics, verdicts, missing, _environments(found.values()))
+
+
+def _judged(plan: Plan, finding: Finding) -> Finding:
+    """The finding, withheld where the figure says that these sizes do not decide it."""
+    reason = plan.figure.shortfall(finding.claim, plan.scale, plan.settings)
+    return finding.withheld(reason) if reason else finding
 
 
 def to_dataset(trials: Sequence[Trial], found: Mapping[str, StoredTrial | None]) -> xr.Dataset:

@@ -19,21 +19,34 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def draw_interval(
-    ax: Any, data: xr.Dataset, name: str, x: str, *, label: str = "", index: int = 0
+    ax: Any,
+    data: xr.Dataset,
+    name: str,
+    x: str,
+    *,
+    label: str = "",
+    index: int = 0,
+    beside: tuple[int, int] | None = None,
 ) -> Any:
     """`name` against the dimension `x`, with the band from `name_low` to `name_high`.
 
-    `index` picks colour and marker. Points without a number are left out.
+    `index` picks colour and marker. Points without a number are left out. Where several bands
+    would lie on each other, `beside=(i, k)` draws the i-th of k as bars, side by side (log x).
     """
     centre = np.asarray(data[name].transpose(x).values, dtype=float)
     at = np.asarray(data[x].values, dtype=float)
+    if beside is not None:
+        at = at * 1.05 ** (beside[0] - (beside[1] - 1) / 2)
     colour = COLOURS[index % len(COLOURS)]
     ax.plot(at, centre, color=colour, marker=MARKERS[index % len(MARKERS)], label=label or name)
     if f"{name}_low" in data and f"{name}_high" in data:
         low, high = (
             np.asarray(data[f"{name}_{end}"].values, dtype=float) for end in ("low", "high")
         )
-        ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+        if beside is None:
+            ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+        else:
+            ax.vlines(at, low, high, color=colour, linewidth=1.0)
     return ax
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from ..core import BadArgument, PaperRegistry, check_choice, check_count
 from ._address import content_address, plain
 from ._context import Context
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 SCALES = ("smoke", "quick", "paper")
 """Seconds in CI; minutes on a laptop; the paper's own sizes."""
+
+_LEAST_SEEDS = 5
+"""A verdict from fewer seeds would rest on an interval that one odd seed decides."""
 
 Config: TypeAlias = dict[str, Any]
 Settings: TypeAlias = Mapping[str, Any]
@@ -38,6 +43,8 @@ class Measurement:
     numbers: old results are then no longer found. `estimate(config)` guesses (seconds, bytes).
     A trial that returns infinity or NaN has the outcome "nonfinite"; `may_be_nan` names the
     outputs in which NaN says that there is no such number, which is no problem.
+    `batch(configs, contexts)` computes small trials of one group together; it promises to give
+    each, bit for bit, what `function` gives it alone.
     """
 
     name: str
@@ -46,6 +53,9 @@ class Measurement:
     outputs: Mapping[str, tuple[str, ...]]
     estimate: Callable[[Config], tuple[float, float]] = _no_estimate
     may_be_nan: tuple[str, ...] = ()
+    batch: Callable[[Sequence[Config], Sequence[Context]], Sequence[Mapping[str, Any]]] | None = (
+        None
+    )
 
     def __post_init__(self) -> None:
         check_count("version", self.version)
@@ -63,6 +73,11 @@ class Measurement:
     def location(self) -> str:
         """Where a worker finds the function: "package.module:name"."""
         return f"{self.function.__module__}:{self.function.__qualname__}"
+
+    @property
+    def batch_location(self) -> str:
+        """Where a worker finds the function that computes several trials together."""
+        return "" if self.batch is None else f"{self.batch.__module__}:{self.batch.__qualname__}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +114,10 @@ class Figure:
     interval: these are what is plotted and what the CSV file holds. `verdicts(data)` and
     `plot(data, axes)` get both together; `axes` is the flat list of panels. `options` maps the
     name of a choice to its closed list of values, the first being the default.
+
+    Claims are judged at the scales `judged`, from at least `least_seeds` seeds (default: five, or
+    the paper's own number if that is less). `needs` maps a claim to the least values of settings
+    that decide it, e.g. {"the loss falls": {"steps": 4000}}; elsewhere it is not judged.
     """
 
     id: str
@@ -112,6 +131,9 @@ class Figure:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layout: tuple[int, int] = (1, 1)
     notes: str = ""
+    judged: tuple[str, ...] = SCALES[1:]
+    least_seeds: int | None = None
+    needs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", self.id):
@@ -132,6 +154,22 @@ class Figure:
                     fix='e.g. {"seeds": 10, "widths": [8, 16]}',
                 )
             plain(settings, f"scales[{scale!r}]")
+        if self.least_seeds is None:
+            least = min(_LEAST_SEEDS, self.scales["paper"]["seeds"])
+            object.__setattr__(self, "least_seeds", least)
+        for claim in self.needs:
+            if self.shortfall(claim, "paper", self.scales["paper"]):
+                problem = "needs more than the paper's own sizes"
+                raise BadArgument("needs", claim, problem, fix="it could never be judged")
+
+    def shortfall(self, claim: str, scale: str, settings: Settings) -> str:
+        """Why results of these sizes do not decide a claim; empty where they do."""
+        if scale not in self.judged:
+            return "too small to judge"
+        least = {"seeds": self.least_seeds, **self.needs.get(claim, {})}
+        have = {name: np.max(settings[name]) for name in least}
+        lacking = [f"{k} >= {least[k]} (here {have[k]})" for k in least if have[k] < least[k]]
+        return f"not judged at this size: needs {', '.join(lacking)}" if lacking else ""
 
     def choose(self, options: Mapping[str, str]) -> dict[str, str]:
         """All options with their values: the given ones checked, the others at their default."""

@@ -1,8 +1,9 @@
-"""Findings: a claim, the numbers that decide it, and one of three outcomes.
+"""Findings: a claim, the numbers that decide it, and one of four outcomes.
 
 confirmed      the confidence interval lies inside the expected range
 not confirmed  the interval lies outside
 inconclusive   the interval straddles the edge, or there are too few seeds for an interval
+not judged     the figure says that sizes or seeds like these cannot decide the claim
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +37,10 @@ NOT_CONFIRMED = "not confirmed"
 """The interval lies outside the expected range."""
 INCONCLUSIVE = "inconclusive"
 """The interval straddles the edge of the expected range, or there is none."""
-OUTCOMES = (CONFIRMED, NOT_CONFIRMED, INCONCLUSIVE)
+NOT_JUDGED = "not judged"
+"""The run is too small for the claim: fewer seeds or smaller sizes than it needs."""
+OUTCOMES = (CONFIRMED, NOT_CONFIRMED, INCONCLUSIVE, NOT_JUDGED)
+"""Every outcome of a finding."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,11 @@ class Finding:
     interval: tuple[float, float]
     expected: tuple[float, float]
     sentence: str
+
+    def withheld(self, reason: str) -> Finding:
+        """The same numbers without a judgement on them, which these sizes do not allow."""
+        numbers = self.sentence.split(", lies ")[0]
+        return replace(self, outcome=NOT_JUDGED, sentence=f"{reason}; {numbers}")
 
     def to_json(self) -> dict[str, Any]:
         """The five fields of the command line's JSON; `core.json_text` writes NaN as null."""

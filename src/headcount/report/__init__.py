@@ -21,4 +21,5 @@ from ._tables import problems_text as problems_text
 from ._tables import seeds_text as seeds_text
 from ._tables import status_rows as status_rows
 from ._tables import status_table as status_table
+from ._tables import verdicts_summary as verdicts_summary
 from ._tables import verdicts_table as verdicts_table

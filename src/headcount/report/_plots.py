@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import check_choice
 from ..lab import COLOURS, Collection
+from ._finish import finish
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,8 +59,9 @@ def draw(collection: Collection) -> Any:
     width = COLUMN_INCHES if columns == 1 else PAGE_INCHES
     with mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLOURS)}):
         canvas = Canvas(figsize=(width, _PANEL_HEIGHT * rows), layout="constrained")
-        axes = np.atleast_1d(canvas.subplots(rows, columns)).ravel()
-        collection.plan.figure.plot(_drawable(collection.data), list(axes))
+        axes = list(np.atleast_1d(canvas.subplots(rows, columns)).ravel())
+        collection.plan.figure.plot(_drawable(collection.data), axes)
+        finish(canvas, axes, columns, collection)
     return canvas
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from ..lab import (
     CONFIRMED,
     INCONCLUSIVE,
+    NOT_JUDGED,
     Cost,
     CostModel,
     Figure,
@@ -27,6 +28,7 @@ from ..lab import (
     cost,
     remembered,
 )
+from ..lab import OUTCOMES as VERDICTS
 from ._progress import duration
 
 
@@ -70,9 +72,17 @@ def cost_sentence(estimate: Cost, count: int) -> str:
     )
 
 
+def verdicts_summary(verdicts: Sequence[Finding]) -> str:
+    """The outcomes counted: "3 confirmed, 1 not confirmed, 2 inconclusive"."""
+    outcomes = [verdict.outcome for verdict in verdicts]
+    counts = {outcome: outcomes.count(outcome) for outcome in VERDICTS}
+    counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    return f"{len(outcomes)} claims: {counted}" if counted else "no claims"
+
+
 def verdicts_table(verdicts: Sequence[Finding]) -> Table:
     """Claim, outcome, and the sentence with the numbers that decided."""
-    colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow"}
+    colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow", NOT_JUDGED: "dim"}
     table = Table("claim", "outcome", "numbers", box=None, pad_edge=False)
     for verdict in verdicts:
         colour = colours.get(verdict.outcome, "red")

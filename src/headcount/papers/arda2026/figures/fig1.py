@@ -157,7 +157,7 @@ def _against_reference(data: xr.Dataset) -> list[Finding]:
         pairs.append(("approximation_sup", RELEASED["approximation_sup"]))
     found = []
     for name, reference in pairs:
-        claim = f"the slope of {name} is that of {reference.source}"
+        claim = f"the slope of {name} is that of {reference.named(data)}"
         apart = _difference(fitted_slope(data, name), reference)
         found.append(inside(claim, apart, (-SAME_SLOPE, SAME_SLOPE), "slope difference"))
     return found
@@ -223,5 +223,6 @@ figure = register(
             "split": ("all", "80"),
         },
         layout=(1, 3),
+        needs={f"the {PANELS['min_loss']} falls like m^(-1/2)": {"steps": 4000}},
     )
 )  # fmt: skip

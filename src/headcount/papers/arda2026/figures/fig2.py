@@ -204,11 +204,10 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         for index, (model, tokens) in enumerate(curves):
             chosen = data.sel(model=model, tokens=tokens)
             label = f"{model}, {tokens}"
-            draw_interval(ax, chosen, name, "L", label=label, index=index)
+            place = (index, len(curves))
+            draw_interval(ax, chosen, name, "L", label=label, index=index, beside=place)
         log_log(ax, "lag L", words)
         tick_at(ax, data["L"].values)
-        if ax is not axes[0]:
-            ax.get_legend().remove()
         if name == "mean_min_validation_loss":
             ax.set_yscale("linear")
     last = axes[-1]
@@ -216,10 +215,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         for kind in ("state", "streaming"):
             label = f"{model}, {'state' if kind == 'state' else 'all'}"
             shown = data.sel(model=model)
-            draw_interval(
-                last, shown, f"footprint_{kind}", "L", label=label,
-                index=index + 2 * (kind == "streaming"),
-            )  # fmt: skip
+            draw_interval(last, shown, f"footprint_{kind}", "L", label=label, index=4 + index)
+            last.lines[-1].set_linestyle("-" if kind == "state" else "--")
     log_log(last, "lag L", "bytes to stream one sequence")
     tick_at(last, data["L"].values)
 

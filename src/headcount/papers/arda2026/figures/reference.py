@@ -116,7 +116,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             ours = relative_min_loss(data) if dim == "width" else data[name].sel(run=run)
             known = _reference_levels(reference, data[dim].values)
             logs = np.log(ours.transpose("seed", dim).values / known).mean(axis=1)
-            claim = f"{name} has the level of {reference.source}"
+            claim = f"{name} has the level of {reference.named(data)}"
             found.append(_level(claim, logs, 0.0, reference.log_error, reference.seeds))
     for name, (words, reference_runs) in RECURRENT.items():
         for (model, L), values in reference_runs.items():
@@ -142,7 +142,7 @@ def _reference_levels(reference: ReferenceSlope, widths: Any) -> Any:
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
-    """Ours as lines, the reference as crosses."""
+    """Ours as lines, the reference as crosses with the 95 % interval of its level."""
     panels = (
         ("released", "linearisation_mean", "mean linearisation error\n(released code)"),
         ("released", "approximation_sup", "approximation error\n(released code)"),
@@ -156,7 +156,9 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         chosen = data if dim == "width" else data.sel(run=run)
         draw_interval(ax, chosen, f"geometric_{name}", dim, label="ours")
         values = data[f"{run}_{name}"].values
-        ax.plot(data[dim].values, values, "kx", label="reference")
+        spread = RUNS[run][name].spread
+        bars = {"yerr": [values * (1 - 1 / spread), values * (spread - 1)], "elinewidth": 0.8}
+        ax.errorbar(data[dim].values, values, fmt="kx", label="reference", capsize=2, **bars)
         log_log(ax, "width m", words)
         tick_at(ax, data[dim].values)
 

@@ -9,7 +9,13 @@ Levels are geometric means over seeds; slopes are log-log slopes of the medians 
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,18 @@ class ReferenceSlope:
     low: float
     high: float
     seeds: int
+
+    @property
+    def spread(self) -> float:
+        """The factor up and down within which the level lies with 95 %, by Student's law."""
+        from scipy import stats
+
+        return math.exp(stats.t.ppf(0.975, self.seeds - 1) * self.log_error)
+
+    def named(self, data: xr.Dataset) -> str:
+        """The source, with its sizes where the figure that it stands beside has them too."""
+        small = json.loads(data.attrs["plan"])["scale"] == "smoke"
+        return self.source.split(" (")[0] if small else self.source
 
 
 _WIDTHS = (8, 16, 64, 128, 256)

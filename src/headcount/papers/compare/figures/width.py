@@ -87,9 +87,9 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
                 ax.annotate(text, (x, y), (5, -2), textcoords="offset points", fontsize=6)
         ax.set_yticks(rows, data["paper"].values)
         ax.set(title=f"data: {name}", xlabel="log10 of the width", xlim=(-1, EDGE + 9))
-        ax.invert_yaxis()
+        ax.set_ylim(len(rows) - 0.5, -0.5)
     handles = axes[0].get_legend_handles_labels()
-    axes[0].figure.legend(*handles, fontsize=7, ncols=3, loc="outside lower center")
+    axes[0].figure.legend(*handles, fontsize=7, ncols=3, loc="outside upper center", frameon=False)
 
 
 def label_of(value: float) -> str:
@@ -108,7 +108,7 @@ figure = register(
         reference="all papers",
         scales={
             "smoke": {**COMMON, "n": 10, "steps": 20, "most_width": 4, "seeds": 2},
-            "quick": {**COMMON, "n": 30, "steps": 400, "most_width": 64, "seeds": 3},
+            "quick": {**COMMON, "n": 30, "steps": 400, "most_width": 64, "seeds": 5},
             "paper": {**COMMON, "n": 100, "steps": 1500, "most_width": 256, "seeds": 5},
         },
         trials=trials,

@@ -106,7 +106,7 @@ figure = register(
         reference="[wu2023, Fig. 3, Corollary 1]",
         scales={
             "smoke": {"seeds": 2, "n": 12, "D": 8, "width": 16, "epochs": 16},
-            "quick": {"seeds": 3, "n": 100, "D": 100, "width": 100, "epochs": 400},
+            "quick": {"seeds": 5, "n": 100, "D": 100, "width": 100, "epochs": 400},
             "paper": {"seeds": 10, "n": 100, "D": 100, "width": 100, "epochs": 400},
         },
         trials=trials,

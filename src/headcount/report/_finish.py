@@ -1,0 +1,153 @@
+"""Finishing touches that every figure gets: keys beside the data, letters, ticks, a caption."""
+
+from __future__ import annotations
+
+import math
+import string
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..lab import Collection
+
+_LINE_INCHES = 0.135
+"""Height of one line of a legend or a caption."""
+_BELOW_POINTS = 27
+"""From the lower edge of a panel past its tick labels and its label."""
+_CHARACTERS_PER_INCH = 21
+_BEYOND = 4.0
+"""A band may reach so many times beyond the curves before it is cut off."""
+
+
+def finish(canvas: Any, panels: Sequence[Any], columns: int, collection: Collection) -> None:
+    """Apply all of it; the canvas grows by what the keys and the caption need."""
+    width, height = canvas.get_size_inches()
+    for ax in panels:
+        _limit_to_curves(ax)
+        label_ticks(ax)
+    if len(panels) > 1:
+        _letter(panels)
+    said = canvas.get_suptitle()  # below, so that a shared key has the place above
+    canvas.suptitle("")
+    text = caption(collection, panels) + (f". {said}" if said else "")
+    lines = textwrap.wrap(text, int(width * _CHARACTERS_PER_INCH * 1.1))
+    canvas.supxlabel("\n".join(lines), fontsize=6, color="0.35")
+    height += 0.1 + _LINE_INCHES * len(lines) + _move_keys(canvas, panels, columns, width)
+    canvas.set_size_inches(width, height)
+
+
+def caption(collection: Collection, panels: Sequence[Any]) -> str:
+    """What the figure is, at which scale, from how many seeds, and what its bands are."""
+    plan = collection.plan
+    seeds = len(plan.seeds)
+    text = f"{plan.figure.id}, {plan.scale} scale, {seeds} seed{'s' if seeds > 1 else ''}"
+    chosen = [
+        f"{name} = {value}"
+        for name, value in plan.options.items()
+        if value != plan.figure.options[name][0]
+    ]
+    text += "".join(f", {choice}" for choice in chosen)
+    if any(_has_bands(ax) for ax in panels):
+        text += f". Bands and bars: 95 % interval, {seeds} seeds"
+    return text
+
+
+def _has_bands(ax: Any) -> bool:
+    return any(type(c).__name__ in ("FillBetweenPolyCollection", "LineCollection", "PolyCollection")
+               for c in ax.collections)  # fmt: skip
+
+
+def _letter(panels: Sequence[Any]) -> None:
+    """(a), (b), ... in front of the titles."""
+    for letter, ax in zip(string.ascii_lowercase, panels, strict=False):
+        title = ax.get_title()
+        ax.set_title("")
+        ax.set_title(f"({letter}) {title}".rstrip(), loc="left")
+
+
+def _move_keys(canvas: Any, panels: Sequence[Any], columns: int, width: float) -> float:
+    """Legends out of the panels: once above the figure where panels share one, else below each.
+
+    Returns the height they take.
+    """
+    keys = {}
+    for ax in panels:
+        if ax.get_legend() is not None:
+            ax.get_legend().remove()
+            handles, labels = ax.get_legend_handles_labels()
+            if labels:
+                keys[ax] = (handles, tuple(labels))
+    common = Counter(labels for _, labels in keys.values()).most_common(1)
+    free = not canvas.legends  # the place above the figure
+    shared = common[0][0] if common and common[0][1] > 1 and free else None
+    extra = 0.0
+    if shared is not None:
+        handles = next(handles for handles, labels in keys.values() if labels == shared)
+        fitting = int(width * _CHARACTERS_PER_INCH) // (max(map(len, shared)) + 8)
+        columns_of_key = max(1, min(len(shared), fitting))
+        canvas.legend(
+            handles, shared, loc="outside upper center", ncols=columns_of_key, frameon=False
+        )
+        extra += 0.1 + _LINE_INCHES * math.ceil(len(shared) / columns_of_key)
+    rows: dict[int, int] = {}
+    for i, ax in enumerate(panels):
+        handles, labels = keys.get(ax, ((), ()))
+        if labels and labels != shared:
+            key_below(ax, handles, labels)
+            rows[i // columns] = max(rows.get(i // columns, 0), len(labels))
+    return extra + sum(0.05 + _LINE_INCHES * count for count in rows.values())
+
+
+def key_below(ax: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """The legend of a panel below its label, where no data are."""
+    from matplotlib.transforms import ScaledTranslation
+
+    down = ScaledTranslation(0, -_BELOW_POINTS / 72, ax.figure.dpi_scale_trans)
+    ax.legend(
+        handles,
+        labels,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + down,
+        frameon=False,
+        borderaxespad=0.0,
+        fontsize=6.5,
+    )
+
+
+def _limit_to_curves(ax: Any) -> None:
+    """On a logarithmic axis a band that reaches down to zero would hide the curves: cut it off."""
+    if ax.get_yscale() != "log":
+        return
+    numbers = [
+        np.asarray(line.get_ydata(), dtype=float)
+        for line in ax.lines
+        if line.get_transform() in (ax.transData, ax.get_yaxis_transform())
+    ]
+    drawn = np.concatenate(numbers) if numbers else np.zeros(0)
+    drawn = drawn[np.isfinite(drawn) & (drawn > 0)]
+    if drawn.size:
+        low, high = ax.get_ylim()
+        ax.set_ylim(max(low, drawn.min() / _BEYOND), min(high, drawn.max() * _BEYOND))
+
+
+def label_ticks(ax: Any) -> None:
+    """At least a few labelled ticks on logarithmic axes that cover less than two decades."""
+    from matplotlib import ticker
+
+    for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        if axis.get_scale() != "log" or isinstance(axis.get_major_locator(), ticker.FixedLocator):
+            continue
+        decades = math.log10(max(limits) / min(limits)) if min(limits) > 0 else 9.0
+        if decades < 0.7:
+            axis.set_major_locator(ticker.MaxNLocator(6, steps=[1, 2, 5, 10]))
+        elif decades < 2.2:
+            few = decades > 1.2
+            subs = (1.0, 2.0, 5.0) if few else (1.0, 2.0, 3.0, 5.0, 7.0)
+            axis.set_major_locator(ticker.LogLocator(subs=subs))
+        if decades < 2.2:
+            axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(ticker.NullFormatter())
