@@ -9,13 +9,15 @@ the first lemma also pays for starting JAX. Files that were not named keep their
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks._timing import target
 from headcount.theory import falsify, lemmas_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,34 +81,31 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Measure and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", help="files of examples/lemmas without .py; all if none"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--dry", action="store_true", help="print only")
-    chosen = parser.parse_args()
+def run(names: Sequence[str] = (), *, seed: int = 0) -> dict[str, Any]:
+    """Measure the named files, or all, and write docs/lemmas.json and the table of the page."""
     known = {row["lemma"]: row for row in json.loads(STORE.read_text())} if STORE.exists() else {}
-    for file in sorted(FILES.glob("*_*.py")):
-        if chosen.names and file.stem not in chosen.names:
+    files = sorted(FILES.glob("*_*.py"))
+    for file in files:
+        if names and file.stem not in names:
             continue
-        row = known[file.stem] = measure(file, chosen.seed)
-        print(
-            f"{row['lemma']:32} {row['worst_ratio']:.7f} violated {row['violated']!s:5} "
-            f"proved {row['proved']!s:5} {row['seconds']:.1f} s  {row['instance'][:100]}",
-            flush=True,
-        )
-    names = [file.stem for file in sorted(FILES.glob("*_*.py"))]
-    rows = [known[name] for name in names if name in known]
-    print(score(rows))
-    if not chosen.dry:
-        STORE.write_text(json.dumps(rows, indent=1) + "\n")
-        text = PAGE.read_text()
-        before, rest = text.split(START)
-        PAGE.write_text(f"{before}{START}\n{table(rows)}\n{END}{rest.split(END)[1]}")
+        row = known[file.stem] = measure(file, seed)
+        print(row, file=sys.stderr, flush=True)
+    rows = [known[file.stem] for file in files if file.stem in known]
+    STORE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    before, rest = PAGE.read_text(encoding="utf-8").split(START)
+    text = f"{before}{START}\n{table(rows)}\n{END}{rest.split(END)[1]}"
+    PAGE.write_text(text, encoding="utf-8")
+    total = score(rows)
+    return {
+        "name": "lemmas",
+        "rows": rows,
+        "targets": [
+            target("false lemmas found and proved", total["found"], at_least=14),
+            target("true lemmas accused", total["accused"], at_most=0),
+            target("median seconds", total["median_seconds"], at_most=20),
+        ],
+    }
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(run(sys.argv[1:])["targets"], indent=1))

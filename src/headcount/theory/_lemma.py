@@ -216,7 +216,8 @@ def _declared(
 def _id_of(function: Function) -> str:
     """file.py:name; only the name in a notebook."""
     file = Path(function.__code__.co_filename)
-    return f"{file.name}:{function.__name__}" if file.is_file() else function.__name__
+    written = file.suffix == ".py" and file.is_file()
+    return f"{file.name}:{function.__name__}" if written else function.__name__
 
 
 def _check_declaration(
