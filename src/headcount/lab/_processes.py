@@ -50,6 +50,7 @@ class ProcessExecutor(Executor, TrialExecutor):
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = check_count("workers", default_workers() if workers is None else workers)
+        self.window = max(256, 4 * self.workers)
         self._waiting: list[_Call] = []
         self._groups: set[str] = set()
         self._changed = threading.Condition()
