@@ -109,7 +109,7 @@ figure = lab.register(
         plot=plot,
         options={"rule": ("plain", "other")},
         judged=lab.SCALES,
-        least_seeds=2,
+        least_seeds=1,
     )
 )
 

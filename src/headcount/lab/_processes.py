@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from ..core import check_count
+from ..core import BadArgument, check_count
 from ._errors import ExecutionError
 from ._executors import Hint, TrialExecutor, WorkerDied, run_task, thread_settings
 from ._signals import begin_worker
@@ -28,6 +28,7 @@ from ._signals import begin_worker
 _spawn = multiprocessing.get_context("spawn")
 _environment_lock = threading.Lock()
 _STARTS = 5
+MOST_WORKERS = 1024
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,9 @@ class ProcessExecutor(Executor, TrialExecutor):
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = check_count("workers", default_workers() if workers is None else workers)
+        if self.workers > MOST_WORKERS:
+            problem = f"are more than {MOST_WORKERS} processes"
+            raise BadArgument("workers", workers, problem, fix="one per core is best: leave it out")
         self.window = max(256, 4 * self.workers)
         self._waiting: list[_Call] = []
         self._groups: set[str] = set()
