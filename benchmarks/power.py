@@ -290,7 +290,13 @@ def summary(rows: Sequence[Row]) -> str:
 def _each(
     function: Callable[..., Row], names: Sequence[str], processes: int, **arguments: Any
 ) -> Iterator[Row]:
-    """The rows of all names as they come, each from a process of its own."""
+    """The rows of all names as they come, each from a process of its own; with none, from here."""
+    if not processes:
+        for name in names:
+            row = function(name=name, **arguments)
+            print(json.dumps(row), file=sys.stderr, flush=True)
+            yield row
+        return
     with ThreadPoolExecutor(processes) as pool:
         jobs = {pool.submit(in_new_process, function, name=n, **arguments): n for n in names}
         for job in as_completed(jobs):
@@ -360,7 +366,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--update-corpus", action="store_true")
     parser.add_argument("--renew", action="store_true", help="update the corpus, then measure")
     parser.add_argument("--missing", action="store_true", help="only claims without a row yet")
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=2, help="0: all in this process")
     parser.add_argument("--budget", choices=list(BUDGETS), default="default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sizes", type=int, help="changes of size when the corpus is updated")

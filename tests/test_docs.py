@@ -8,34 +8,54 @@ from pathlib import Path
 
 import pytest
 
+from docs_blocks import check_shell, run_console, run_python, shell_commands
 from headcount.core import papers
 from headcount.data import data_models
 from headcount.models import initialisations
 from headcount.training import TrainConfig, losses, optimisers, recipe_of
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = sorted(page.name for page in DOCS.glob("*.md") if "```python" in page.read_text())
+ALL = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+PAGES = [page for page in ALL if "```python" in (DOCS / page).read_text(encoding="utf-8")]
 
 
 def test_the_guides_have_code():
-    assert {"kernels.md", "training.md"} <= set(PAGES)
+    assert {"kernels.md", "training.md", "index.md", "how-to.md"} <= set(PAGES)
+    assert sum(page.startswith("tutorials/") for page in PAGES) == 3
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_code_runs(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    run_python(DOCS / page)
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_commands_run(page, monkeypatch, tmp_path):
+    """Short ones (console) for real, in order; long ones (sh) as far as their plan."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    for match in re.finditer(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        line = text.count("\n", 0, match.start(1))
-        # Blank lines in front make a traceback point at the line of the page.
-        exec(compile("\n" * line + match[1], str(DOCS / page), "exec"), names)
+    assert not re.search(r"^    (\$ )?(headcount|make) ", text, flags=re.MULTILINE)
+    monkeypatch.chdir(DOCS.parent)
+    for command in shell_commands(text):
+        check_shell(command)
+    monkeypatch.chdir(tmp_path)
+    run_console(text)
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL)
+def test_fragments_are_python(page):
+    """Blocks marked py are parts of something: they are not run, but they parse."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for block in re.findall(r"```py\n(.*?)```", text, flags=re.DOTALL):
+        included = re.fullmatch(r'--8<-- "(.*)"\n', block)
+        compile((DOCS.parent / included[1]).read_text() if included else block, page, "exec")
+
+
+@pytest.mark.parametrize("page", ALL)
 def test_links_lead_somewhere(page):
-    for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-        assert (DOCS / link).exists(), link
+    place = DOCS / page
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", place.read_text(encoding="utf-8")):
+        assert (place.parent / link).exists() or link.startswith("reference/"), link
 
 
 @pytest.mark.parametrize("key", [key for key, paper in papers.items() if paper.choices])

@@ -105,7 +105,8 @@ def test_not_separable_is_said(case: str) -> None:
         y = np.ones(4)
     margin = kernel_margin(features @ features.T, y)
     assert margin.status == "not separable"
-    assert margin.gamma == 0
+    assert (margin.gamma, margin.primal, margin.dual) == (0, 0, 0)
+    assert margin.lower == -math.inf
     assert margin.upper < 1e-6
     with pytest.raises(BadArgument, match="no direction"):
         margin.direction(LinearModel(1, 3), LinearParams(np.zeros((1, 3))), features[:, None])

@@ -136,9 +136,8 @@ def test_displays_show_running_trials(folder: Path, terminal: bool) -> None:
         json.dumps({"label": trial.label, "done": 2, "total": 4, "seconds": 1.0,
                     "values": {"loss": "0.125"}})
     )  # fmt: skip
-    sweep = lab.Sweep(
-        planned=12, cached=3, work_total=10.0, in_flight={trial.address: trial}, store=store
-    )
+    sweep = lab.Sweep(planned=12, cached=3, work_total=10.0, store=store)
+    sweep.in_flight[trial.address] = trial
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
     reporter = report.make_reporter(console)
     reporter.begin(sweep)

@@ -278,6 +278,9 @@ def test_open_indices_give_hulls_or_stop() -> None:
     assert not contains(enclose(lambda x: jnp.argmax(tied(x)), x), 2)
     assert contains(enclose(lambda x: jnp.arange(3.0)[jnp.argmax(tied(x))], x), 0, 1)
     assert enclose(lambda x: jnp.argmax(jnp.stack([x[0], x[0], x[2]])), x) == 0
+    mixed = enclose(lambda x: jnp.where(np.array([True, False]), jnp.argmax(tied(x)), 7), x)
+    assert contains(mixed[0], 0, 1)
+    assert contains(mixed[1], 7)
     ends = enclose(lambda x: jnp.sort(tied(x)), x)
     assert all(contains(ball, value) for ball, value in zip(ends, (-5, 1, 1), strict=True))
     for stopped in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -42,7 +43,7 @@ from headcount.theory._starts import STRUCTURES, neighbours, starts
 from headcount.theory._verdict import _judge_exactly, decide
 from headcount.theory.domain import Domain
 from headcount.theory.families import safe_norm
-from headcount.theory.slow import Arithmetic
+from headcount.theory.slow import FLOATS, Arithmetic, _table, activation
 
 
 @instance_class
@@ -289,15 +290,9 @@ def test_inverted_bounds_are_tried_on_a_known_grid() -> None:
 
 
 def test_the_smallest_bound_is_named_where_none_reaches() -> None:
-    class Bounds:
-        def __call__(self, setting: float) -> float:
-            return setting
-
-        def failing(self, setting: float) -> None:
-            return None
-
+    promise: Any = SimpleNamespace(explained=lambda bound: (bound, None))
     line: Any = [5.0, 2.0, 7.0]
-    assert _count._never(Bounds(), line, "no width") == "no width brings the bound below 2"  # type: ignore[arg-type]
+    assert _count._never(promise, line, "no width") == "no width brings the bound below 2"
 
 
 def test_a_norm_may_be_differentiated_twice_at_zero() -> None:
@@ -337,3 +332,20 @@ def test_certificates_of_frequencies_are_for_the_claim_as_it_is() -> None:
     assert scaled.violated
     assert scaled.certificate is None
     assert not _falsify.falsify(claim.with_bound_scaled(3.0), budget=plan).violated
+
+
+@pytest.mark.parametrize("name", [*_table(FLOATS), "3*tanh(0.5*x)"])
+def test_slow_activations_against_differences(name: str) -> None:
+    """Slope and curvature by central differences; the bounds are attained, and not exceeded."""
+    sigma = activation(FLOATS, name)
+    x, h = np.linspace(-12, 12, 4801), 1e-4
+    value, slope, curvature = (
+        np.array([float(f(t)) for t in x]) for f in (sigma.value, sigma.slope, sigma.curvature)
+    )
+    for f, derivative in ((sigma.value, slope), (sigma.slope, curvature)):
+        differences = [float(f(t + h) - f(t - h)) / (2 * h) for t in x]
+        np.testing.assert_allclose(derivative, differences, atol=1e-7)
+    for bound, seen in zip(sigma.bounds, (value, slope, curvature), strict=True):
+        room = 0.06 if name == "arctan" else 1e-4  # arctan comes near pi/2 slowly
+        assert np.max(np.abs(seen)) <= float(bound) * (1 + 1e-12)
+        assert np.max(np.abs(seen)) >= float(bound) * (1 - room)

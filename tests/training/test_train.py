@@ -202,6 +202,25 @@ def test_divergence_of_one_seed_is_recorded_and_the_others_go_on() -> None:
     assert np.isnan(short.final_loss)
 
 
+def test_a_start_that_is_not_finite_diverged_at_step_zero() -> None:
+    model, params, x, y = linear()
+    run = train(model, params, 1e30 * x, y, rule=gd(0.1), steps=3)
+    assert run.diverged_at == 0
+    assert run.outcomes == ("diverged at step 0",)
+    assert np.isnan(run.final_loss)
+    assert np.all(np.isnan(run.loss[1:]))
+
+
+def test_a_run_without_seeds_is_that_of_seed_zero() -> None:
+    model, params, x, y = linear(n=7)
+    start = stack_seeds([params])
+    run = train(model, params, x, y, **STATEFUL)
+    assert run.seeds == (0,)
+    np.testing.assert_array_equal(
+        run.loss, train(model, start, x, y, seeds=[0], **STATEFUL).loss[0]
+    )
+
+
 def test_equal_settings_compile_once() -> None:
     """A second run traces nothing; the one call left is the check of shapes."""
     _, _, x, y = pooled(d=2, n=4)

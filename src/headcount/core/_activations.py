@@ -58,6 +58,7 @@ class Activation:
 
 
 activations: Registry[Activation] = Registry("activation")
+"""Activations by name, each with the bounds of its derivatives."""
 
 _SCALED = re.compile(r"^(?P<A>[^*]+)\*(?P<name>[a-z-]+)\((?P<k>[^*]+)\*x\)$")
 

@@ -28,6 +28,7 @@ class Loss:
 
 
 losses: Registry[Loss] = Registry("loss")
+"""Losses by name."""
 
 MEAN_SQUARED = losses.register(
     "mean-squared",

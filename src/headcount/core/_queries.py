@@ -15,6 +15,7 @@ from ._keys import normal, stream
 from ._types import Array
 
 Query = Callable[[Float[Array, "T d"]], Float[Array, "d"]]
+"""A query: maps a sample (T, d) to the vector q_X (d) that attends."""
 
 
 @dataclass(frozen=True)

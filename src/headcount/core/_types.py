@@ -16,3 +16,4 @@ else:
     import numpy as np
 
     Array = jax.Array | np.ndarray | np.generic  # an entry of a NumPy array is a scalar
+    """An array of JAX or NumPy."""

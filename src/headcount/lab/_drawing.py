@@ -15,6 +15,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Okabe and Ito's palette: told apart with every common kind of colour blindness."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+"""Of curves, in the order of `COLOURS`."""
 
 
 def draw_interval(

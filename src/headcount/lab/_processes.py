@@ -27,6 +27,7 @@ from ._signals import begin_worker
 
 _spawn = multiprocessing.get_context("spawn")
 _environment_lock = threading.Lock()
+_STARTS = 5
 MOST_WORKERS = 1024
 
 
@@ -164,12 +165,21 @@ class ProcessExecutor(Executor, TrialExecutor):
             worker.end()
 
     def _start(self) -> _Worker:
-        worker = _Worker()
-        self._processes[threading.get_ident()] = worker.process
-        if self._killed:
-            worker.process.kill()
-        worker.wait_until_ready()
-        return worker
+        """A new worker; one that is killed while it starts is started again a few times."""
+        for _ in range(_STARTS):
+            try:
+                worker = _Worker()
+                self._processes[threading.get_ident()] = worker.process
+                if self._killed:
+                    worker.process.kill()
+                worker.wait_until_ready()
+                return worker
+            except BrokenPipeError:
+                continue  # killed before it had read what it is to do
+            except ExecutionError:
+                if self._killed or (worker.process.exitcode or 0) >= 0:
+                    raise
+        raise ExecutionError(f"a worker process was killed {_STARTS} times while it started")
 
 
 class _Worker:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from ..core import BadArgument, check_kind
 
-MOST_SEEDS = 1_000_000
+MOST_SEEDS = 10_000
+"""A plan lists every trial; a million seeds are a typing mistake, or a job for several plans."""
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -25,9 +26,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         if len(numbers) == 1:
             seeds.append(numbers[0])
         elif len(numbers) in (2, 3) and (len(numbers) == 2 or numbers[2] > 0):
-            if (numbers[1] - numbers[0]) // (*numbers, 1)[2] > MOST_SEEDS:
-                problem = f"names more than {MOST_SEEDS} seeds"
-                raise BadArgument("seeds", text, problem, fix="use fewer, such as 0:10")
+            named = (numbers[1] - numbers[0]) // (*numbers, 1)[2]  # len() of a range overflows
+            if named > MOST_SEEDS:
+                problem = f"names {named} seeds, and more than {MOST_SEEDS} are refused"
+                raise BadArgument("seeds", text, problem, fix="use fewer, such as 0:100")
             seeds.extend(range(*numbers))
         else:
             raise BadArgument("seeds", text, "is not a list of seeds", fix="use 0:10 or 0,3,5")

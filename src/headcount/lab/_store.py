@@ -26,6 +26,7 @@ from ._index import Entries, StoredTrial, load_index, save_index, signature
 from ._locks import Holder, claim, holder, is_claimed
 
 DEFAULT_FOLDER = Path("headcount-results")
+"""Where results go unless somebody says otherwise."""
 _MARKER = "headcount-results.json"
 _FOLDERS = ("trials", "checkpoints", "running", "plans", "index")
 _WORTH_AN_INDEX = 32

@@ -32,10 +32,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CONFIRMED = "confirmed"
+"""The interval lies inside the expected range."""
 NOT_CONFIRMED = "not confirmed"
+"""The interval lies outside the expected range."""
 INCONCLUSIVE = "inconclusive"
+"""The interval straddles the edge of the expected range, or there is none."""
 NOT_JUDGED = "not judged"
+"""The run is too small for the claim: fewer seeds or smaller sizes than it needs."""
 OUTCOMES = (CONFIRMED, NOT_CONFIRMED, INCONCLUSIVE, NOT_JUDGED)
+"""Every outcome of a finding."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from ..core import (
 from ._base import models
 
 READOUTS = ("full", "pooling", "last")
+"""How the rows of attention are read: all of them, their mean, or the last."""
 
 
 class MultiHeadParams(NamedTuple):

@@ -27,6 +27,7 @@ from ..core import (
 )
 
 BLOCKS = ("relu", "residual", "linear")
+"""What stands inside the relu of the vision Transformer."""
 
 
 class VisionParams(NamedTuple):

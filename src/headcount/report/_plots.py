@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 COLUMN_INCHES = 3.4
+"""Width of a column of a paper."""
 PAGE_INCHES = 6.9
+"""Width of a page of a paper."""
 _PANEL_HEIGHT = 2.6
 
 # No dates and no program versions: a file changes only when the figure does.
@@ -44,6 +46,7 @@ STYLE: Any = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
 }
+"""Settings of Matplotlib for all plots."""
 
 
 def draw(collection: Collection) -> Any:

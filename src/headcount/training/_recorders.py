@@ -52,7 +52,9 @@ class Snapshot:
 
 
 Recorder = Callable[[Snapshot], dict[str, Array]]
+"""A function of a snapshot that returns named arrays."""
 recorders: Registry[Recorder] = Registry("recorder")
+"""Recorders by name."""
 
 
 _JACOBIAN_ENTRIES = 2**22

@@ -126,6 +126,7 @@ def as_rule(rule: Any) -> UpdateRule:
 
 
 optimisers: Registry[Callable[..., UpdateRule]] = Registry("optimiser")
+"""Update rules by the name that the command line uses."""
 for _rule in (gd, projgd, projsgd, sgd, momentum, adam, adamw):
     optimisers.register(_rule.__name__, _rule)
 

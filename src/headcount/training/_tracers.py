@@ -29,7 +29,9 @@ class Pass:
 
 
 Tracer = Callable[[Pass], dict[str, Float[Array, ""]]]
+"""A function of one gradient pass that returns named numbers, at every step."""
 tracers: Registry[Tracer] = Registry("tracer")
+"""Tracers by name."""
 
 
 def _register(name: str) -> Callable[[Tracer], Tracer]:

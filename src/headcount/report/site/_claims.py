@@ -10,7 +10,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from ...theory import Certificate, Claim, claims, read_certificate, round_down, shipped_certificates
+from ...core import round_down
+from ...theory import Certificate, Claim, claims, read_certificate, shipped_certificates
 
 NOT_ASKED = "not asked"
 """The outcome of a claim that no stored audit asked."""
