@@ -73,7 +73,11 @@ def tests_of(path: str) -> list[str]:
     stem = path.removesuffix(".py")
     for pattern, tests in TESTS:
         if fnmatch.fnmatchcase(stem, pattern):
-            cheap = ("theory/test_small_parts",) if stem.startswith("theory/") else ()
+            cheap = (
+                ("theory/test_small_parts", "theory/test_searches_and_slopes")
+                if stem.startswith("theory/")
+                else ()
+            )
             named = [test.format(key=stem.rsplit("_path_", 1)[-1]) for test in (*cheap, *tests)]
             return [f"tests/{t}.py" for t in named if (ROOT / "tests" / f"{t}.py").exists()]
     raise SystemExit(f"no tests are named for {path}")

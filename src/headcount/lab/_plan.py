@@ -106,7 +106,7 @@ def survey(plan: Plan, store: Store) -> Survey:
 def cost(trials: Sequence[Trial], workers: int, costs: CostModel | None = None) -> Cost:
     """Longest first on `workers` workers; memory of the largest trials that can coincide."""
     workers, costs = max(workers, 1), costs or CostModel()
-    loads = [0.0] * workers
+    loads = [0.0] * max(min(workers, len(trials)), 1)
     for seconds in sorted(map(costs.seconds, trials), reverse=True):
         heapq.heapreplace(loads, loads[0] + seconds)
     sizes = (trial.measurement.estimate(trial.config)[1] for trial in trials)

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from ..core import BadArgument
 
+MOST_SEEDS = 10_000
+"""A plan lists every trial; a million seeds are a typing mistake, or a job for several plans."""
+
 
 def parse_seeds(text: str) -> tuple[int, ...]:
     """ "0:10" (ten seeds), "0:20:2", "7" or "0,3,5:8".
@@ -22,6 +25,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         if len(numbers) == 1:
             seeds.append(numbers[0])
         elif len(numbers) in (2, 3) and (len(numbers) == 2 or numbers[2] > 0):
+            named = (numbers[1] - numbers[0]) // (*numbers, 1)[2]  # len() of a range overflows
+            if named > MOST_SEEDS:
+                problem = f"names {named} seeds, and more than {MOST_SEEDS} are refused"
+                raise BadArgument("seeds", text, problem, fix="use fewer, such as 0:100")
             seeds.extend(range(*numbers))
         else:
             raise BadArgument("seeds", text, "is not a list of seeds", fix="use 0:10 or 0,3,5")

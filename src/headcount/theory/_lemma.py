@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import BadArgument, float64
+from ..core import BadArgument
 from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides, Variant
 from ._pytree import axes_of, instance_class
 from ._spaces import Size, Sizes, Space
@@ -52,6 +51,9 @@ class Lemma(Claim):
 
     function: Function = field(default=lambda: (0, 0), repr=False)
     variables: Mapping[str, Space] = field(default_factory=dict)
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The named constant of each variant, as an argument of the function."""
+    given: tuple[Given, ...] = ()
     named_sizes: Mapping[str, Size] = field(default_factory=dict)
     shape_of_instances: type = field(default=object, repr=False)
     source: str = ""
@@ -77,6 +79,11 @@ class Lemma(Claim):
     def points(self, instance: Instance) -> dict[str, Any]:
         """The variables' points, computed from the raw arrays."""
         return points_of(self.variables, self.named_sizes, instance)
+
+    def at_points(self, points: Mapping[str, Any], variant: str) -> tuple[Any, Any, list[Any]]:
+        """Both sides and the hypotheses as (value, threshold) at points of the spaces."""
+        lhs, rhs = self.function(**points, **self.constants.get(variant, {}))
+        return lhs, rhs, [_measured(hypothesis, points) for hypothesis in self.given]
 
     def raw_of(self, variable: str, instance: Instance) -> dict[str, Any]:
         """The raw arrays of one variable."""
@@ -196,6 +203,8 @@ def _declared(
         hypotheses=tuple(_hypothesis(h, points) for h in hypotheses),
         function=function,
         variables=spaces,
+        constants={v: {label: c} for v, c in forms.items()},
+        given=hypotheses,
         named_sizes=sizes,
         shape_of_instances=shape,
         source=function.__code__.co_filename if ":" in _id_of(function) else "",
@@ -207,7 +216,8 @@ def _declared(
 def _id_of(function: Function) -> str:
     """file.py:name; only the name in a notebook."""
     file = Path(function.__code__.co_filename)
-    return f"{file.name}:{function.__name__}" if file.is_file() else function.__name__
+    written = file.suffix == ".py" and file.is_file()
+    return f"{file.name}:{function.__name__}" if written else function.__name__
 
 
 def _check_declaration(
@@ -264,26 +274,20 @@ def _instance_class(name: str, spaces: Mapping[str, Space], sizes: Mapping[str, 
 
 
 def _hypothesis(declared: Given, points: Callable[[Instance], dict[str, Any]]) -> Hypothesis:
-    def measured(part: Callable[..., Any]) -> Callable[[Instance], Any]:
-        names = list(inspect.signature(part).parameters)
-
-        def value(instance: Instance) -> Any:
-            known = points(instance)
-            return part(**{name: known[name] for name in names})
-
-        return value
-
     limit: Any = declared.threshold
     if callable(limit):
-        own = measured(limit)
-        return Hypothesis(
-            declared.name, measured(declared.value), None, lambda instance, variant: own(instance)
-        )
-    return Hypothesis(declared.name, measured(declared.value), None, float(limit))
+        limit = lambda instance, variant: _measured(declared, points(instance))[1]  # noqa: E731
+    return Hypothesis(
+        declared.name, lambda instance: _measured(declared, points(instance))[0], None, limit
+    )
 
 
-def sides_at(lemma: Lemma, instance: Instance, variant: str) -> tuple[float, float]:
-    """Both sides in float64, as numbers."""
-    with float64():
-        sides = lemma.evaluate(jax.tree.map(jnp.asarray, instance), variant)
-        return float(jnp.max(sides.lhs)), float(jnp.max(sides.rhs))
+def _measured(declared: Given, points: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Value and threshold at points; functions take the variables that they name."""
+
+    def at(part: Any) -> Any:
+        if not callable(part):
+            return float(part)
+        return part(**{name: points[name] for name in inspect.signature(part).parameters})
+
+    return at(declared.value), at(declared.threshold)

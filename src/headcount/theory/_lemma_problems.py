@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flint import arb
 
@@ -110,7 +111,7 @@ def _fix(problem: str) -> str:
 
 def _problem(lemma: Lemma, variant: str, instance: Instance) -> str | None:
     """What is wrong in exact arithmetic; None where float64 alone is to blame."""
-    sides = lemma.evaluate(instance, variant)[:2]
+    sides = lemma.evaluate(jax.tree.map(jnp.asarray, instance), variant)[:2]
     floats = [np.asarray(side, dtype=np.float64).ravel() for side in sides]
     try:
         _, *balls = BallProgram(traced(lemma, variant), instance, ulps=CONSTANT_ULPS)(128)

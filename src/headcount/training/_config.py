@@ -6,6 +6,7 @@ initialisation, on data) is apart from how it is trained: a kernel needs the pro
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
 import json
@@ -268,7 +269,9 @@ def check_options(
     """`given`, if `owner` has all of these options."""
     for option in given:
         if option not in known:
-            fix = f"its options are {', '.join(known)}" if known else "it has no options"
+            near = difflib.get_close_matches(option, known, n=1)
+            fix = f"did you mean {near[0]}? " if near else ""
+            fix += f"its options are {', '.join(known)}" if known else "it has no options"
             raise BadArgument(field, option, f"is not known to {owner}", fix=fix)
     return given
 
@@ -382,7 +385,7 @@ def config_of_run(path: str | Path) -> TrainConfig:
         with xr.open_dataset(path, engine="h5netcdf") as stored:
             values = json.loads(stored.attrs["config"])
     except (OSError, KeyError, ValueError) as error:
-        fix = "give a file that headcount train or run_config(...).save wrote"
+        fix = "give a file of headcount train, or of run.save(path, config=TrainConfig(...))"
         problem = "cannot be read" if isinstance(error, OSError) else "holds no configuration"
         if isinstance(error, FileNotFoundError):
             problem = "does not exist"

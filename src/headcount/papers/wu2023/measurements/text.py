@@ -106,4 +106,5 @@ text_tail = Measurement(
         "mean_length": (),
     },
     estimate=lambda config: (3.0, 3e8),
+    may_be_nan=("tail_exponent",),
 )
