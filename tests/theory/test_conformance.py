@@ -85,11 +85,11 @@ def test_the_default_variant_survives_a_search(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in SEARCHED if "sharp" in claims[n].variants])
 def test_a_sharp_form_never_looks_looser_than_the_printed_one(name: str) -> None:
-    """Whichever form is searched, every instance met is judged under both."""
+    """Whichever form is searched, every instance met is judged under both; up to rounding."""
     forms = claims[name].variants
     form = next(v for v in ("printed", "v2", "corrected") if v in forms and not forms[v].fails)
     printed, sharp = (searched(name, variant) for variant in (form, "sharp"))
-    assert sharp.worst_ratio >= printed.worst_ratio * (1 - 1e-12), (printed.message, sharp.message)
+    assert sharp.worst_ratio >= printed.worst_ratio * (1 - 1e-8), (printed.message, sharp.message)
 
 
 @pytest.mark.parametrize("name", [n for n in IDENTITIES if n != "arda2026/remark-6"])

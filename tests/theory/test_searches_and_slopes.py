@@ -116,9 +116,8 @@ def test_the_slow_softmax_does_not_overflow() -> None:
 
 
 def test_what_there_is_to_read() -> None:
-    assert [_digits(x) for x in (0.0, 1.0, -1.0, 2.0, 0.5, 10.0, 0.25, 1.25e-7, 120.5)] == [
-        0, 1, 1, 2, 2, 2, 3, 4, 5,
-    ]  # fmt: skip
+    values = (0.0, 1.0, -1.0, 2.0, 0.5, 10.0, 0.25, 1.25e-7, 120.5, 0.01, 1e4)
+    assert [_digits(x) for x in values] == [0, 1, 1, 2, 2, 2, 3, 6, 5, 2, 4]
     fields = {"x": np.array([0.25, 3.0])}
     assert _replaced("x", np.sign, fields)["x"].tolist() == [1.0, 1.0]  # type: ignore[index]
     assert _replaced("x", lambda v: v + 0.0, fields) is None

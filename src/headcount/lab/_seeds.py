@@ -25,8 +25,9 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         if len(numbers) == 1:
             seeds.append(numbers[0])
         elif len(numbers) in (2, 3) and (len(numbers) == 2 or numbers[2] > 0):
-            if (numbers[1] - numbers[0]) // (*numbers, 1)[2] > MOST_SEEDS:
-                problem = f"names more than {MOST_SEEDS} seeds"
+            named = (numbers[1] - numbers[0]) // (*numbers, 1)[2]  # len() of a range overflows
+            if named > MOST_SEEDS:
+                problem = f"names {named} seeds, and more than {MOST_SEEDS} are refused"
                 raise BadArgument("seeds", text, problem, fix="use fewer, such as 0:100")
             seeds.extend(range(*numbers))
         else:

@@ -267,7 +267,7 @@ def settle(
             continue  # refuted, as a hypothesis fails
         if best.worst is None or truth > best.worst_ratio:
             best = replace(survived, worst_ratio=truth)
-        if seen <= best.worst_ratio * (1 + _DOUBTFUL):
+        if seen <= best.worst_ratio * (1 + ROUNDING):
             return best  # no other candidate looks worse
     if best.worst is None and undecided.worst is not None:
         return replace(undecided, where=f"{undecided.where}, not decided")
