@@ -75,7 +75,7 @@ class FigureResult:
             if value != self.figure.options.get(name, ("",))[0]
         }
         seeds = self.content["seeds"]
-        if seeds != list(range(self.figure.scales[self.scale]["seeds"])):
+        if seeds and seeds != list(range(self.figure.scales[self.scale]["seeds"])):
             found["seeds"] = seeds_text(seeds)
         return found
 
