@@ -34,7 +34,7 @@ def test_code_runs(page, monkeypatch, tmp_path):
 def test_commands_run(page, monkeypatch, tmp_path):
     """Short ones (console) for real, in order; long ones (sh) as far as their plan."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    assert not re.search(r"^    (\$ )?(headcount|make) ", text, flags=re.MULTILINE)
+    assert not re.search(r"^    (headcount|make) ", text, flags=re.MULTILINE)
     monkeypatch.chdir(DOCS.parent)
     for command in shell_commands(text):
         check_shell(command)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docs" / "verdicts.json"
 README = ROOT / "README.md"
 START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
-OUTCOMES = ("confirmed", "not confirmed", "inconclusive")
+OUTCOMES = ("confirmed", "not confirmed", "inconclusive", "not judged")
 
 
 def collect(folders: list[Path]) -> dict[str, Any]:
@@ -36,8 +36,8 @@ def table(verdicts: dict[str, Any]) -> str:
     """One row for each figure, in Markdown."""
     from headcount.lab import figures
 
-    rows = ["| figure | what it shows | scale, seeds | confirmed | not confirmed | inconclusive |"]
-    rows.append("|---|---|---|---|---|---|")
+    rows = [f"| figure | what it shows | scale, seeds | {' | '.join(OUTCOMES)} |"]
+    rows.append("|---" * (3 + len(OUTCOMES)) + "|")
     for name, entry in verdicts.items():
         counts = " | ".join(str(entry["outcomes"].get(outcome, 0)) for outcome in OUTCOMES)
         where = f"{entry['scale']}, {entry['seeds']}"

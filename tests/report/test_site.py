@@ -185,6 +185,18 @@ def test_a_second_report_leaves_nothing_of_the_first(results: Path, tmp_path: Pa
     assert outside.exists()
 
 
+def test_files_of_earlier_versions_are_read_and_damaged_ones_named(tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "figures" / "arda2026-fig1" / "quick"
+    folder.mkdir(parents=True)
+    content = {"figure": "arda2026/fig1", "scale": "quick", "verdicts": []}
+    (folder / "verdicts.json").write_text(json.dumps(content))
+    build_site(tmp_path / "results", tmp_path / "site")
+    assert (tmp_path / "site" / "figures" / "arda2026-fig1-quick.html").exists()
+    (folder / "verdicts.json").write_text("{")
+    with pytest.raises(BadArgument, match="is no JSON file"):
+        build_site(tmp_path / "results", tmp_path / "site")
+
+
 def test_a_folder_of_somebody_else_is_left_alone(results: Path, tmp_path: Path, capsys) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(BadArgument, match="exists and is no report"):

@@ -75,7 +75,7 @@ class FigureResult:
             if value != self.figure.options.get(name, ("",))[0]
         }
         seeds = self.content["seeds"]
-        if seeds != list(range(self.figure.scales[self.scale]["seeds"])):
+        if seeds and seeds != list(range(self.figure.scales[self.scale]["seeds"])):
             found["seeds"] = seeds_text(seeds)
         return found
 
@@ -141,11 +141,15 @@ def _plainly(value: str) -> str:
 def figure_results(store: Store) -> list[FigureResult]:
     """All reproductions in the folder, by figure; paper scale first, default options first."""
     found = [
-        FigureResult(path.parent, json.loads(path.read_text(encoding="utf-8")))
+        FigureResult(path.parent, _OLDER | _read(path, "headcount show"))
         for path in (store.folder / "figures").rglob("verdicts.json")
     ]
     order = {scale: place for place, scale in enumerate(reversed(SCALES))}
     return sorted(found, key=lambda r: (_natural(r.id), order[r.scale], len(r.unusual), r.slug))
+
+
+_OLDER = {"notes": "", "missing_trials": 0, "options": {}, "settings": {}, "seeds": []}
+"""What files of earlier versions may lack."""
 
 
 def _natural(name: str) -> list[Any]:
@@ -156,14 +160,12 @@ def _natural(name: str) -> list[Any]:
 def stored_json(store: Store, name: str) -> Any:
     """A JSON file of the results folder; None where there is none."""
     path = store.folder / name
-    if not path.exists():
-        return None
+    return _read(path, "headcount reproduce --all") if path.exists() else None
+
+
+def _read(path: Path, command: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise BadArgument(
-            "out",
-            str(path),
-            "is no JSON file",
-            fix="remove it; headcount reproduce --all writes it",
-        ) from error
+        fix = f"remove it; {command} writes it again"
+        raise BadArgument("out", str(path), "is no JSON file", fix=fix) from error
