@@ -32,7 +32,7 @@ def start(script: str, *arguments: str, **environment: str) -> subprocess.Popen[
     )
 
 
-def wait_for(condition, seconds: float = 60.0) -> None:
+def wait_for(condition, seconds: float = 180.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the sweep did not come this far"
