@@ -12,7 +12,7 @@ COMPILE_FAST := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_le
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
 
-.PHONY: help setup demo test check bench power mutants format clean
+.PHONY: help setup demo test check bench power chaos mutants docs dist format clean
 
 help:
 	@echo "make setup   create $(VENV) with pinned versions"
@@ -20,7 +20,10 @@ help:
 	@echo "make test    lint, types, layers, tests"
 	@echo "make bench   run the benchmarks, one JSON object each (BENCH=--strict: missed targets fail)"
 	@echo "make power   what the falsifier finds from a cold start: docs/power.md, hours"
+	@echo "make chaos   500 faults thrown at the lab, each survived or told, half an hour"
 	@echo "make mutants how many planted bugs the tests catch, hours"
+	@echo "make docs    the documentation site, strictly, into site/"
+	@echo "make dist    build and check wheel and sdist"
 	@echo "make format  format the source"
 
 setup: $(STAMP)
@@ -52,6 +55,9 @@ bench: $(STAMP)
 power: $(STAMP)
 	$(BIN)/python -m benchmarks.power $(CLAIMS)
 
+chaos: $(STAMP)
+	$(BIN)/python -m tools.chaos $(CHAOS)
+
 mutants: $(STAMP)
 	$(BIN)/python -m tools.mutants $(MUTANTS)
 
@@ -62,5 +68,12 @@ format: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+# In an environment of its own, as a user would install it: the wheel must import and answer.
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python -m tools.check_dist dist
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from pathlib import Path
 
 import pytest
+from tools import verdicts
 
+from docs_blocks import ROOT, check_shell, shell_commands
+from headcount import lab
 from headcount.cli import run
 from headcount.theory import claims, errata
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ headcount (.+)$", README, flags=re.MULTILINE)
 
 
@@ -30,9 +32,38 @@ def test_every_command_runs_in_order(tmp_path, monkeypatch):
         assert run(shlex.split(command)) == 0, command
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
-def test_links_lead_somewhere(link):
-    assert (Path(__file__).parents[1] / link).exists()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_links_lead_somewhere_and_long_commands_are_known(text, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert (ROOT / link).exists(), link
+    for command in shell_commands(text):
+        check_shell(command)
+
+
+def test_the_verdicts_are_those_on_file():
+    stored = json.loads(verdicts.FILE.read_text(encoding="utf-8"))
+    assert verdicts.with_table(README, stored) == README
+    assert set(stored) <= set(lab.figures)
+
+
+def test_the_best_reproduction_is_shown(tmp_path):
+    for scale, outcome in (("quick", "confirmed"), ("paper", "inconclusive"), ("smoke", "no")):
+        folder = tmp_path / "figures" / "arda2026-fig1" / scale
+        folder.mkdir(parents=True)
+        content = {"figure": "arda2026/fig1", "scale": scale, "seeds": [0, 1], "options": {}}
+        content["verdicts"] = [{"outcome": outcome}] * 3
+        (folder / "verdicts.json").write_text(json.dumps(content))
+    (entry,) = verdicts.collect([tmp_path]).values()
+    assert entry == {"scale": "paper", "seeds": 2, "outcomes": {"inconclusive": 3}}
+
+
+def test_the_number_of_claims_is_that_of_the_registry():
+    papers = ("arda2026", "deora2024", "wu2023")
+    assert f" {sum(len(claims.of_paper(key)) for key in papers)} claims" in README
 
 
 @pytest.mark.parametrize("key", ["arda2026", "deora2024", "wu2023"])

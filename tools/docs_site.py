@@ -29,6 +29,7 @@ LAYERS = (
     "lab",
     "papers",
     "report",
+    "explore",
     "cli",
 )
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", flags=re.DOTALL)

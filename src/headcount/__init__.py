@@ -20,6 +20,7 @@ _LAYERS = (
     "lab",
     "papers",
     "report",
+    "explore",
     "cli",
 )
 

@@ -127,7 +127,7 @@ def test_out_of_memory_is_tried_again_up_to_the_cap(
     sweep = lab.run_plan(plan, tmp_path, workers=0, policy=lab.Policy(retries=retries))
     assert calls().count("8-0") == retries + 1
     assert [p.outcome for p in sweep.problems] == ["failed"]
-    assert "MemoryError: asked for too much" in sweep.problems[0].reason
+    assert "MemoryError: Unable to allocate" in sweep.problems[0].reason
 
 
 class Holding(lab.TrialExecutor):

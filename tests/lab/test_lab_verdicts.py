@@ -122,3 +122,39 @@ def test_fitted_exponent_reads_the_slope_that_was_stored() -> None:
     )
     moved = law.assign(error_slope=law["error_slope"] + 1)
     assert lab.fitted_exponent("c", moved, "error", expected).value > 0
+
+
+def test_a_verdict_needs_the_sizes_that_the_figure_declares() -> None:
+    import dataclasses
+
+    import toy_figure
+
+    figure = dataclasses.replace(
+        toy_figure.figure, judged=("quick", "paper"), least_seeds=None, needs={"c": {"steps": 20}}
+    )
+    assert figure.least_seeds == 5
+    paper, quick = figure.scales["paper"], figure.scales["quick"]
+    assert figure.shortfall("c", "paper", paper) == ""
+    assert figure.shortfall("other", "quick", quick) == ""
+    assert figure.shortfall("other", "smoke", paper) == "too small to judge"
+    short = figure.shortfall("c", "quick", {**quick, "seeds": 3})
+    assert short == "not judged at this size: needs seeds >= 5 (here 3), steps >= 20 (here 5)"
+    with pytest.raises(core.BadArgument, match="more than the paper's own sizes"):
+        dataclasses.replace(figure, needs={"c": {"steps": 21}})
+
+    found = lab.inside("c", lab.Estimate(0.3, 0.2, 0.4, 5), (0.0, math.inf), "slope")
+    withheld = found.withheld(short)
+    assert withheld.outcome == lab.NOT_JUDGED
+    assert withheld.sentence == f"{short}; slope 0.3, interval [0.2, 0.4] from 5 seeds"
+    assert (withheld.value, withheld.interval) == (found.value, found.interval)
+
+
+@pytest.mark.parametrize("name", list(lab.figures))
+def test_every_figure_withholds_judgement_at_smoke_scale(name: str) -> None:
+    figure = lab.figures[name]
+    if figure.id.startswith("toy/"):
+        return
+    assert figure.shortfall("any", "smoke", figure.scales["smoke"])
+    for claim in ("any", *figure.needs):
+        assert not figure.shortfall(claim, "paper", figure.scales["paper"])
+    assert not figure.shortfall("any", "quick", figure.scales["quick"])

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from headcount.cli import run
+
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "architecture.md"
 
@@ -99,6 +101,17 @@ def test_the_recipe_of_the_architecture_page_works(tmp_path):
     site = install(source, tmp_path / "site")
     names = answer(["list"], tmp_path, site)
     assert {"smith2030/softmax-norm", "smith2030/loss"} <= set(names["claims"])
+
+
+def test_a_new_paper_installs_and_is_known(tmp_path):
+    """What `headcount new paper` writes: its false form is refuted, its figure runs, as is."""
+    assert run(["new", "paper", "smith2031", "--out", str(tmp_path)]) == 0
+    site = install(tmp_path / "smith2031", tmp_path / "site")
+    flags = ["--variant", "printed", "--budget", "10"]
+    found = answer(["falsify", "smith2031/lemma-1", *flags], tmp_path, site)
+    assert found["proved"]
+    figure = answer(["reproduce", "smith2031/fig1", "--scale", "quick"], tmp_path, site)
+    assert [v["outcome"] for v in figure["verdicts"]] == ["confirmed"]
 
 
 BROKEN = {

@@ -15,9 +15,12 @@ from .. import __version__
 from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
+from ._explain import explain_command
+from ._explore import explore_command
 from ._falsify import falsify_command
 from ._flags import in_flags
 from ._list import list_command
+from ._new import new_command
 from ._ntk import ntk_command
 from ._recheck import recheck_command
 from ._report import report_command
@@ -25,6 +28,7 @@ from ._reproduce import reproduce_command
 from ._show import show_command
 from ._status import status_command
 from ._train import train_command
+from ._verify import verify_command
 
 app = cyclopts.App(
     name="headcount",
@@ -36,8 +40,11 @@ app = cyclopts.App(
 app.command(train_command, name="train")
 app.command(audit_command, name="audit")
 app.command(list_command, name="list")
+app.command(explain_command, name="explain")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
+app.command(verify_command, name="verify")
+app.command(new_command, name="new")
 app.command(count_command, name="count")
 app.command(compare_command, name="compare")
 app.command(ntk_command, name="ntk")
@@ -45,6 +52,10 @@ app.command(reproduce_command, name="reproduce")
 app.command(status_command, name="status")
 app.command(show_command, name="show")
 app.command(report_command, name="report")
+app.command(explore_command, name="explore")
+
+# `headcount --install-completion` writes the script for the shell in use (bash, zsh, fish).
+app.register_install_completion_command(help="Install completion for your shell and exit.")
 
 FAILED = 1
 BAD_INPUT = 2
@@ -61,6 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """The exit code of a command, with every expected error as one line on standard error."""
+    if any("\0" in argument for argument in arguments or ()):
+        return _complain("an argument holds a null byte")
     try:
         with _warnings_in_one_line():
             result = app(
@@ -81,8 +94,10 @@ def run(arguments: list[str] | None = None) -> int:
         # The reader of our output has gone (`headcount list | head`): nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        print(f"headcount: {error}", file=sys.stderr)
+    except OverflowError as error:
+        return _complain(f"a number is too large ({error})")
+    except (OSError, MemoryError) as error:
+        print(f"headcount: {error or 'not enough memory'}", file=sys.stderr)
         return FAILED
     return result if isinstance(result, int) else 0
 

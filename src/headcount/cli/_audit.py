@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._config import parse_values, read_values
 from ._flags import Flag, Repeated, Whole
-from ._output import print_json
+from ._output import now_and_then, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 from ._train import training_progress
 
@@ -79,7 +79,8 @@ def audit_command(
     given = {k: v for k, v in locals().items() if k in names} | asdict(problem)
     chosen, run = audited(config, given, set or [])
     with training_progress(chosen.steps, quiet=json) as progress:
-        report = audit(chosen, delta=delta, run=run, progress=progress)
+        tell = now_and_then(quiet=json) if progress is None else progress.say
+        report = audit(chosen, delta=delta, run=run, progress=progress, tell=tell)
     if json:
         print_json(report.to_json())
     elif markdown:
@@ -176,6 +177,7 @@ def _show(report: Audit, everything: bool) -> None:
     console.print(f"{report.setting.describe()}, seeds {list(report.seeds)}", highlight=False)
     for note in report.notes:
         console.print(note, highlight=False)
+    console.print(_counted(report, everything), highlight=False)
     table = Table(padding=(0, 0), collapse_padding=True)
     for heading in HEADINGS:
         number, words = heading in HEADINGS[2:5], heading in HEADINGS[:2]
@@ -196,6 +198,19 @@ def _show(report: Audit, everything: bool) -> None:
     if report.slack:
         console.print(_slack_table(report))
     console.print(f"{report.seconds:.0f} s", highlight=False)
+
+
+def _counted(report: Audit, everything: bool) -> str:
+    """The outcomes counted, those that matter most first."""
+    from collections import Counter
+
+    from ..theory import Outcome
+
+    found = Counter(str(verdict.outcome) for verdict in _rows(report, everything))
+    order = [str(outcome) for outcome in Outcome]
+    listed = sorted(found.items(), key=lambda pair: order.index(pair[0]))
+    words = ", ".join(f"{count} {outcome}" for outcome, count in listed)
+    return f"{sum(found.values())} claims: {words}"
 
 
 def _number(value: Any) -> str:

@@ -86,10 +86,14 @@ def count_command(
     json
         Print one JSON object on standard output.
     """
-    from ..core import check_fraction, papers
+    from ..core import BadArgument, check_fraction, papers
     from ..theory import practice, theorem_answers
 
     quantity, target = _target(loss, gap)
+    if plot is not None and (theory_only or quantity == "gap"):
+        nothing = "has nothing to draw where nothing is trained"
+        fix = "leave out --theory-only" if theory_only else "ask for a loss"
+        raise BadArgument("plot", str(plot), nothing, fix=fix)
     check_fraction("delta", delta)
     names = ("d", "T", "nu", "pool", "optimiser", "eta", "rho", "steps", "seeds")
     flags = {k: v for k, v in locals().items() if k in names} | asdict(problem)
@@ -161,7 +165,7 @@ def _save_plot(found: Practice, answers: list[Answer], loss: float, target: Path
 
     from ..report import draw_count
 
-    figure = Figure(figsize=(3.4, 2.6), layout="constrained")
+    figure = Figure(figsize=(3.4, 3.2), layout="constrained")
     draw_count(found, answers, loss, figure.add_subplot())
     figure.savefig(target, dpi=200)
 
@@ -185,6 +189,14 @@ def _summary(
     }
 
 
+def _in_short(ask: str, answers: list[Answer], found: Practice | None) -> str:
+    """The two numbers that matter: the best of the theorems, and what training needs."""
+    known = sorted((a for a in answers if a.value is not None), key=lambda a: a.value or 0.0)
+    best = known[-1 if ask == "step-size" else 0] if known else None
+    asked = "no theorem gives one" if best is None else f"theorems ask for {best.shown}"
+    return asked if found is None else f"{asked}; training needs {found.answer.shown}"
+
+
 def _show(
     quantity: str,
     target: float,
@@ -204,6 +216,7 @@ def _show(
     for row in rows:
         table.add_row(row.source, row.variant, row.shown, row.note)
     console = Console()
+    console.print(_in_short(ask, answers, found), highlight=False)
     console.print(table)
     if plot is not None and found is not None:
         console.print(f"plot: {plot}", highlight=False)

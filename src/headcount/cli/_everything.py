@@ -17,6 +17,8 @@ COUNTED = {"smoke": 4, "quick": 10, "paper": 50}
 COMPARED_DATA = "dm1"
 SHARE = 0.1
 """The target of head counts: this share of the loss at the start."""
+MOST_WIDTH = 64
+"""Where the search for the width that training needs gives up."""
 Tell = Callable[[str], None]
 
 
@@ -64,7 +66,9 @@ def store_tables(scale: str, out: Path, tell: Tell) -> None:
     from ..theory import compare
 
     size = SIZES[scale] | {"n": COUNTED[scale]}
-    given: dict[str, Any] = {"share": SHARE, "theory_only": scale == "smoke", "progress": tell}
+    given: dict[str, Any] = {
+        "share": SHARE, "most_width": MOST_WIDTH, "theory_only": scale == "smoke", "progress": tell
+    }  # fmt: skip
     shared = _command("compare", "", {"data": COMPARED_DATA, **size})
     if not _is_stored(out / "comparison.json", shared):
         answers = compare({"data": COMPARED_DATA, **size}, **given)

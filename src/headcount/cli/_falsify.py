@@ -57,7 +57,7 @@ def falsify_command(
     """
     from rich.console import Console
 
-    from ..theory import Claim, Lemma, claims, falsify
+    from ..theory import Claim, claims, falsify
     from ..theory.lemma_files import is_lemma_file
     from ._lemmas import lemmas_from
 
@@ -80,7 +80,7 @@ def falsify_command(
         if json:
             shown.append(result.to_json(path))
         else:
-            _print(chosen, result, path, claim if isinstance(chosen, Lemma) else None)
+            _print(chosen, result, path, claim if is_lemma_file(claim) else None)
     if json:
         print_json(shown[0] if len(shown) == 1 else shown)
     return code

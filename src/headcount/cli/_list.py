@@ -10,7 +10,9 @@ from ._output import print_json
 
 
 def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """List models, initialisations, data models, optimisers, figures and claims.
+    """List models, initialisations, data models, optimisers, figures, claims and facts.
+
+    Behind a fact stands what `headcount verify` says about it.
 
     Parameters
     ----------
@@ -48,4 +50,5 @@ def known_names() -> dict[str, list[str]]:
         "recorders": list(training.recorders),
         "figures": list(lab.figures),
         "claims": list(theory.claims),
+        "facts": [f"{name} ({answer})" for name, answer in theory.recorded_answers().items()],
     }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +17,19 @@ def consoles(json: bool) -> tuple[Console, Console]:
 
     notes = Console(stderr=True)
     return (notes if json else Console()), notes
+
+
+def now_and_then(quiet: bool, seconds: float = 10.0) -> Callable[[str], None]:
+    """A line on standard error when the last one is old; for long work without a terminal."""
+    last = time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if not quiet and time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+    return tell
 
 
 def print_json(content: Any) -> None:

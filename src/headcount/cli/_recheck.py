@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -13,7 +12,7 @@ REJECTED = 1
 
 
 def recheck_command(
-    file: Path,
+    file: str,
     /,
     *,
     lemma: str | None = None,
@@ -27,7 +26,8 @@ def recheck_command(
     Parameters
     ----------
     file
-        A certificate, as `headcount falsify` writes it.
+        A certificate, as `headcount falsify` writes it; or the name of one that Headcount brings
+        along, such as arda2026-lemma-5-printed (`headcount explain` names them).
     lemma
         For a certificate about a lemma of your own: its file and name, as my_lemma.py:name. The
         file is run; one that only the certificate names never is.
@@ -38,7 +38,7 @@ def recheck_command(
         message.
     """
     from ..core import BadArgument
-    from ..theory import recheck
+    from ..theory import certificate_named, recheck
     from ._lemmas import lemmas_from
 
     chosen = None
@@ -46,7 +46,7 @@ def recheck_command(
         (chosen, *more) = lemmas_from(lemma, trust=trust)
         if more:
             raise BadArgument("lemma", lemma, "has several lemmas", fix="write file.py:name")
-    result = recheck(file, chosen)
+    result = recheck(certificate_named(file), chosen)
     if json:
         print_json(result.to_json())
     else:

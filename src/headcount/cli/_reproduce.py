@@ -219,7 +219,7 @@ def _run(
             workers=workers,
             executor=executor,
             retry_failed=retry_failed,
-            reporter=make_reporter(notes),
+            reporter=make_reporter(notes, plan.figure.id),
             policy=policy,
         )
         store = sweep.store or Store(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +17,8 @@ from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from ..training import Run, TrainConfig, TrainingPlan
 
 INTERRUPTED = 130
@@ -180,10 +182,23 @@ def _check_writable(target: Path) -> None:
         raise BadArgument("out", str(target), "cannot be written", fix="choose another file")
 
 
+class TrainingBar:
+    """Steps, loss and time left of a run on a terminal; `say` puts words in place of "training"."""
+
+    def __init__(self, bar: Progress, steps: int) -> None:
+        self._bar = bar
+        self._task = bar.add_task("training", total=steps, loss="-")
+
+    def __call__(self, done: int, total: int, loss: float) -> None:
+        self._bar.update(self._task, completed=done, loss=f"{loss:.4g}")
+
+    def say(self, text: str) -> None:
+        """What happens now, such as the claim that is judged."""
+        self._bar.update(self._task, description=text)
+
+
 @contextmanager
-def training_progress(
-    steps: int, *, quiet: bool
-) -> Iterator[Callable[[int, int, float], None] | None]:
+def training_progress(steps: int, *, quiet: bool) -> Iterator[TrainingBar | None]:
     """A bar with time left and the current loss, on standard error, only on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -194,21 +209,16 @@ def training_progress(
         yield None
         return
     columns = (
-        TextColumn("training"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} steps"),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=12),
+        TextColumn("{task.completed}/{task.total}"),
         TextColumn("loss {task.fields[loss]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeLeft(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("training", total=steps, loss="-")
-
-        def tell(done: int, total: int, loss: float) -> None:
-            bar.update(task, completed=done, loss=f"{loss:.4g}")
-
-        yield tell
+        yield TrainingBar(bar, steps)
 
 
 def _show_settings(config: TrainConfig, plan: TrainingPlan, target: Path, json: bool) -> None:
@@ -255,7 +265,9 @@ def _show_table(run: Run, config: TrainConfig, target: Path) -> None:
 
     values = config.resolved()
     console = Console()
-    title = f"{config.model}, width {config.width}, on {config.data}: {config.steps} steps of "
+    title = (
+        f"{config.model}, width {config.width}, on {config.data}: {run.settings['steps']} steps of "
+    )
     title += f"{config.optimiser}, eta = {values['eta']:.4g}, {run.settings['dtype']}"
     table = Table(title=title, title_justify="left")
     for column in ("seed", "loss at start", "smallest loss", "loss at end", "outcome"):

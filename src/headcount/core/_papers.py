@@ -43,8 +43,8 @@ class Choice(NamedTuple):
 class Paper:
     """Everything that one paper brings to the engines.
 
-    `models` maps a model's name to its `training.Recipe`; `claims`, `figures` and `errata` are
-    modules that register theirs when imported; `subject` says what an audit looks at, `slack`
+    `models` maps a model's name to its `training.Recipe`; `claims`, `facts`, `figures` and `errata`
+    are modules that register theirs when imported; `subject` says what an audit looks at, `slack`
     where its bounds lose, `reduction` which narrower run equals a configuration's (a function of
     it, answers for `headcount count`), `leading` which claims an audit opens with, `setting` which
     numbers a right side depends on. `certificates` is the package whose folder of that name has
@@ -65,6 +65,7 @@ class Paper:
     errata: str | None = None
     certificates: str | None = None
     choices: tuple[Choice, ...] = ()
+    facts: tuple[str, ...] = ()
 
     def part(self, name: str) -> Any:
         """The object behind one of the names above; a `BadArgument` where the paper has none."""

@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core import BadArgument
+from ..core import BadArgument, check_kind
 from ._figure import Trial
 from ._trial import run_trial
 
@@ -84,7 +84,7 @@ class InlineExecutor(Executor, TrialExecutor):
 
     def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
         """Run the trial now."""
-        return self.submit(run_trial, task)
+        return self.submit(run_task, task)
 
 
 class _AnyExecutor(TrialExecutor):
@@ -103,7 +103,7 @@ def open_executor(name: str | Executor | TrialExecutor, workers: int | None) -> 
         return name
     if isinstance(name, Executor):
         return _AnyExecutor(name)
-    kind, _, rest = name.partition(":")
+    kind, _, rest = check_kind("executor", name, str, fix=f"use {EXECUTORS}").partition(":")
     if workers is not None and kind != "processes":
         raise BadArgument(
             "workers", workers, f"does not apply to {name}", fix="leave it out: it has its own"
@@ -111,9 +111,10 @@ def open_executor(name: str | Executor | TrialExecutor, workers: int | None) -> 
     if name == "inline":
         return InlineExecutor()
     if name == "processes":
+        from ._batches import BatchingExecutor
         from ._processes import ProcessExecutor
 
-        return ProcessExecutor(workers)
+        return BatchingExecutor(ProcessExecutor(workers))
     if kind == "dask" and rest.startswith("//"):
         from ._dask import DaskExecutor
 
@@ -123,6 +124,15 @@ def open_executor(name: str | Executor | TrialExecutor, workers: int | None) -> 
 
         return SlurmExecutor.from_text(rest)
     raise BadArgument("executor", name, "is not known", fix=f"use {EXECUTORS}")
+
+
+def run_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial, or several that go together."""
+    if "batch" in task:
+        from ._batches import run_batch
+
+        return run_batch(task)
+    return run_trial(task)
 
 
 def thread_settings() -> dict[str, str]:

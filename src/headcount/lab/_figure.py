@@ -43,6 +43,8 @@ class Measurement:
     numbers: old results are then no longer found. `estimate(config)` guesses (seconds, bytes).
     A trial that returns infinity or NaN has the outcome "nonfinite"; `may_be_nan` names the
     outputs in which NaN says that there is no such number, which is no problem.
+    `batch(configs, contexts)` computes small trials of one group together; it promises to give
+    each, bit for bit, what `function` gives it alone.
     """
 
     name: str
@@ -51,6 +53,9 @@ class Measurement:
     outputs: Mapping[str, tuple[str, ...]]
     estimate: Callable[[Config], tuple[float, float]] = _no_estimate
     may_be_nan: tuple[str, ...] = ()
+    batch: Callable[[Sequence[Config], Sequence[Context]], Sequence[Mapping[str, Any]]] | None = (
+        None
+    )
 
     def __post_init__(self) -> None:
         check_count("version", self.version)
@@ -68,6 +73,11 @@ class Measurement:
     def location(self) -> str:
         """Where a worker finds the function: "package.module:name"."""
         return f"{self.function.__module__}:{self.function.__qualname__}"
+
+    @property
+    def batch_location(self) -> str:
+        """Where a worker finds the function that computes several trials together."""
+        return "" if self.batch is None else f"{self.batch.__module__}:{self.batch.__qualname__}"
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,15 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from ..core import check_count
+from ..core import BadArgument, check_count
 from ._errors import ExecutionError
-from ._executors import Hint, TrialExecutor, WorkerDied, thread_settings
+from ._executors import Hint, TrialExecutor, WorkerDied, run_task, thread_settings
 from ._signals import begin_worker
-from ._trial import run_trial
 
 _spawn = multiprocessing.get_context("spawn")
 _environment_lock = threading.Lock()
+_STARTS = 5
+MOST_WORKERS = 1024
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class ProcessExecutor(Executor, TrialExecutor):
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = check_count("workers", default_workers() if workers is None else workers)
+        if self.workers > MOST_WORKERS:
+            problem = f"are more than {MOST_WORKERS} processes"
+            raise BadArgument("workers", workers, problem, fix="one per core is best: leave it out")
+        self.window = max(256, 4 * self.workers)
         self._waiting: list[_Call] = []
         self._groups: set[str] = set()
         self._changed = threading.Condition()
@@ -84,7 +89,7 @@ class ProcessExecutor(Executor, TrialExecutor):
 
     def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
         """Queue a trial; its group goes to the same worker, unless others are idle."""
-        return self.submit_in_group(hint.group, run_trial, task)
+        return self.submit_in_group(hint.group, run_task, task)
 
     def close(self, *, gently: bool) -> None:
         """End the workers: after what they compute, or at once."""
@@ -161,12 +166,21 @@ class ProcessExecutor(Executor, TrialExecutor):
             worker.end()
 
     def _start(self) -> _Worker:
-        worker = _Worker()
-        self._processes[threading.get_ident()] = worker.process
-        if self._killed:
-            worker.process.kill()
-        worker.wait_until_ready()
-        return worker
+        """A new worker; one that is killed while it starts is started again a few times."""
+        for _ in range(_STARTS):
+            try:
+                worker = _Worker()
+                self._processes[threading.get_ident()] = worker.process
+                if self._killed:
+                    worker.process.kill()
+                worker.wait_until_ready()
+                return worker
+            except BrokenPipeError:
+                continue  # killed before it had read what it is to do
+            except ExecutionError:
+                if self._killed or (worker.process.exitcode or 0) >= 0:
+                    raise
+        raise ExecutionError(f"a worker process was killed {_STARTS} times while it started")
 
 
 class _Worker:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core import BadArgument
+from ..core import BadArgument, check_kind
+
+MOST_SEEDS = 10_000
+"""A plan lists every trial; a million seeds are a typing mistake, or a job for several plans."""
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -13,6 +16,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     >>> parse_seeds("0:3,10")
     (0, 1, 2, 10)
     """
+    check_kind("seeds", text, str, fix="use 0:10 or 0,3,5")
     seeds: list[int] = []
     for part in text.split(","):
         try:
@@ -22,6 +26,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         if len(numbers) == 1:
             seeds.append(numbers[0])
         elif len(numbers) in (2, 3) and (len(numbers) == 2 or numbers[2] > 0):
+            named = (numbers[1] - numbers[0]) // (*numbers, 1)[2]  # len() of a range overflows
+            if named > MOST_SEEDS:
+                problem = f"names {named} seeds, and more than {MOST_SEEDS} are refused"
+                raise BadArgument("seeds", text, problem, fix="use fewer, such as 0:100")
             seeds.extend(range(*numbers))
         else:
             raise BadArgument("seeds", text, "is not a list of seeds", fix="use 0:10 or 0,3,5")
@@ -39,7 +47,8 @@ def parse_options(texts: Iterable[str]) -> dict[str, str]:
     {'teacher': 'code'}
     """
     options: dict[str, str] = {}
-    for text in texts:
+    for text in check_kind("option", texts, (list, tuple), fix="give a list of name=value"):
+        check_kind("option", text, str, fix="e.g. teacher=code")
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
             raise BadArgument("option", text, "must be name=value", fix="e.g. teacher=code")

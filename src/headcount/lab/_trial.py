@@ -57,11 +57,16 @@ def make_task(
     }
 
 
-def run_trial(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Compute and store one trial, unless it is stored already or another process is at it."""
+def run_trial(
+    task: Mapping[str, Any], function: Callable[..., Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Compute and store one trial, unless it is stored already or another process is at it.
+
+    `function` takes the place of the measurement's own, e.g. when the numbers are there already.
+    """
     messages: list[str] = []
     try:
-        function = _find(task["location"])
+        function = function or find(task["location"])
     except (ImportError, AttributeError) as error:
         return {"status": "unusable", "reason": f"{task['location']}: {error}", "messages": []}
     answer: dict[str, Any]
@@ -205,7 +210,8 @@ def _time_limit(seconds: float | None, trace_path: Path) -> Iterator[None]:
             trace_path.unlink(missing_ok=True)
 
 
-def _find(location: str) -> Callable[..., Mapping[str, Any]]:
+def find(location: str) -> Callable[..., Any]:
+    """The function at "package.module:name"."""
     module, _, name = location.partition(":")
-    function: Callable[..., Mapping[str, Any]] = getattr(importlib.import_module(module), name)
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function

@@ -27,7 +27,7 @@ def finish(canvas: Any, panels: Sequence[Any], columns: int, collection: Collect
     width, height = canvas.get_size_inches()
     for ax in panels:
         _limit_to_curves(ax)
-        _label_ticks(ax)
+        label_ticks(ax)
     if len(panels) > 1:
         _letter(panels)
     said = canvas.get_suptitle()  # below, so that a shared key has the place above
@@ -96,12 +96,13 @@ def _move_keys(canvas: Any, panels: Sequence[Any], columns: int, width: float) -
     for i, ax in enumerate(panels):
         handles, labels = keys.get(ax, ((), ()))
         if labels and labels != shared:
-            _below(ax, handles, labels)
+            key_below(ax, handles, labels)
             rows[i // columns] = max(rows.get(i // columns, 0), len(labels))
     return extra + sum(0.05 + _LINE_INCHES * count for count in rows.values())
 
 
-def _below(ax: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
+def key_below(ax: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """The legend of a panel below its label, where no data are."""
     from matplotlib.transforms import ScaledTranslation
 
     down = ScaledTranslation(0, -_BELOW_POINTS / 72, ax.figure.dpi_scale_trans)
@@ -113,6 +114,7 @@ def _below(ax: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
         bbox_transform=ax.transAxes + down,
         frameon=False,
         borderaxespad=0.0,
+        fontsize=6.5,
     )
 
 
@@ -132,7 +134,7 @@ def _limit_to_curves(ax: Any) -> None:
         ax.set_ylim(max(low, drawn.min() / _BEYOND), min(high, drawn.max() * _BEYOND))
 
 
-def _label_ticks(ax: Any) -> None:
+def label_ticks(ax: Any) -> None:
     """At least a few labelled ticks on logarithmic axes that cover less than two decades."""
     from matplotlib import ticker
 

@@ -18,9 +18,10 @@ from ..lab import Reporter, Sweep, Trial
 _LINE_SECONDS = 10.0
 
 
-def make_reporter(console: Console) -> Reporter:
-    """The reporter that suits the console."""
-    return LiveReporter(console) if console.is_terminal else LineReporter(console)
+def make_reporter(console: Console, title: str = "") -> Reporter:
+    """The reporter that suits the console; `title` names what runs, such as a figure."""
+    kind = LiveReporter if console.is_terminal else LineReporter
+    return kind(console, title)
 
 
 def duration(seconds: float) -> str:
@@ -60,15 +61,17 @@ def estimate_error(sweep: Sweep) -> str:
 class LineReporter(Reporter):
     """Plain lines, at most one every ten seconds besides messages and problems."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, title: str = "") -> None:
         self._console = console
+        self._title = f"{title}: " if title else ""
         self._last = -math.inf
 
     def begin(self, sweep: Sweep) -> None:
         """How much there is to do."""
         self._last = time.monotonic()
         todo = sweep.planned - sweep.cached
-        self._print(f"{sweep.planned} trials: {sweep.cached} stored, {todo} to run")
+        counts = f"{sweep.planned} trials: {sweep.cached} stored, {todo} to run"
+        self._print(self._title + counts)
 
     def tick(self, sweep: Sweep) -> None:
         """A line when the last one is old."""
@@ -78,7 +81,7 @@ class LineReporter(Reporter):
     def finished(self, sweep: Sweep, trial: Trial, answer: dict[str, Any]) -> None:
         """Problems are told at once."""
         if answer["outcome"] != "ok":
-            self._print(f"{trial.label}: {answer['outcome']}: {answer['reason']}")
+            self._print(f"{_named(trial)}: {answer['outcome']}: {answer['reason']}")
 
     def message(self, text: str) -> None:
         """Passed on."""
@@ -92,13 +95,13 @@ class LineReporter(Reporter):
         self._last = time.monotonic()
         fraction = sweep.fraction()
         done = sweep.cached + sweep.run
-        line = f"{done}/{sweep.planned} trials, {fraction:.0%} of the work"
+        line = f"{self._title}{done}/{sweep.planned} trials, {fraction:.0%} of the work"
         if fraction < 1 and not sweep.interrupted:
             line += f", {time_left(sweep)}"
         if error := estimate_error(sweep):
             line += f", {error}"
         running = [
-            f"{trial.label} {_share(note):.0%} {_values(note, ' ')}".rstrip()
+            f"{_named(trial)} {_share(note):.0%} {_values(note, ' ')}".rstrip()
             for trial, note in sweep.running()
         ]
         self._print(line + (f" ({'; '.join(running)})" if running else ""))
@@ -110,8 +113,9 @@ class LineReporter(Reporter):
 class LiveReporter(Reporter):
     """Overall and per-trial bars, time left and current values, redrawn four times a second."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, title: str = "") -> None:
         self._console = console
+        self._title = f"{title}: " if title else ""
         self._live: Live | None = None
 
     def begin(self, sweep: Sweep) -> None:
@@ -128,7 +132,7 @@ class LiveReporter(Reporter):
     def finished(self, sweep: Sweep, trial: Trial, answer: dict[str, Any]) -> None:
         """Problems stay on the screen."""
         if answer["outcome"] != "ok":
-            self.message(f"{trial.label}: {answer['outcome']}: {answer['reason']}")
+            self.message(f"{_named(trial)}: {answer['outcome']}: {answer['reason']}")
 
     def message(self, text: str) -> None:
         """Shown above the display."""
@@ -144,15 +148,23 @@ class LiveReporter(Reporter):
         fraction = sweep.fraction()
         problems = f", {sweep.failed} not ok" if sweep.failed else ""
         head = Text(
-            f"{sweep.cached + sweep.run}/{sweep.planned} trials{problems}, "
+            f"{self._title}{sweep.cached + sweep.run}/{sweep.planned} trials{problems}, "
             f"{fraction:.0%} of the work, {time_left(sweep)}"
         )
         table = Table.grid(padding=(0, 2))
-        table.add_row(Text("all"), ProgressBar(total=1.0, completed=fraction, width=30), Text(""))
+        bar = ProgressBar(total=1.0, completed=fraction, width=20)
+        table.add_row(Text("all"), bar, Text(f"{fraction:.0%}"))
         for trial, note in sweep.running():
-            bar = ProgressBar(total=1.0, completed=_share(note), width=30)
-            table.add_row(Text(trial.label), bar, Text(_values(note, "  ")))
+            bar = ProgressBar(total=1.0, completed=_share(note), width=20)
+            # The share in figures: without colour a bar does not show it.
+            said = f"{_share(note):.0%}  {_values(note, '  ')}".rstrip()
+            table.add_row(Text(_named(trial)), bar, Text(said))
         return Group(head, table)
+
+
+def _named(trial: Trial) -> str:
+    """What is measured, and where: "training m=8 seed=0"."""
+    return f"{trial.measurement.name} {trial.label}"
 
 
 def _values(note: dict[str, Any], separator: str) -> str:

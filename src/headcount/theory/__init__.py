@@ -6,6 +6,7 @@ from ..core import round_up as round_up
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
+from ._certificate import certificate_named as certificate_named
 from ._certificate import certify as certify
 from ._certificate import certify_frequency as certify_frequency
 from ._certificate import read_certificate as read_certificate
@@ -29,6 +30,11 @@ from ._errata import Erratum as Erratum
 from ._errata import add_errata as add_errata
 from ._errata import errata as errata
 from ._errata import errata_page as errata_page
+from ._explain import Explanation as Explanation
+from ._explain import Tightest as Tightest
+from ._explain import explain as explain
+from ._facts import facts as facts
+from ._facts import recorded_answers as recorded_answers
 from ._falsify import BUDGETS as BUDGETS
 from ._falsify import Falsification as Falsification
 from ._falsify import falsify as falsify
@@ -73,4 +79,6 @@ from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge
 from ._verdict import judge_frequency as judge_frequency
+from ._verify import Verification as Verification
+from ._verify import verify as verify
 from .lemma_files import lemmas_of as lemmas_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
@@ -63,19 +63,24 @@ def audit(
     run: Run | None = None,
     data: DataModel | None = None,
     progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Audit:
     """Train every seed of `config` in float64 and ask every claim of its paper.
 
     `variants` limits the variants that are asked; by default all that are not known to fail.
     `run` is a finished run of this configuration: where it holds what is needed nothing is trained.
     `data` takes the place of the configuration's data model, such as `data.Arrays(x, y)`.
+    `tell` hears which claim is judged.
     """
     began = time.perf_counter()
     check_fraction("delta", delta)
     paper = papers.of_model(config.model)
     subjects = _subjects(paper, config, delta=delta, run=run, data=data, progress=progress)
     verdicts = []
-    for claim in claims.of_paper(paper.key):
+    asked_of = claims.of_paper(paper.key)
+    for place, claim in enumerate(asked_of, start=1):
+        if tell is not None:
+            tell(f"judging {claim.id} ({place} of {len(asked_of)})")
         for name, variant in claim.variants.items():
             if variant.fails or (variants is not None and name not in variants):
                 continue

@@ -70,15 +70,18 @@ class BallProgram:
             self._closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
         self._tree = jax.tree.structure(shape)
 
-    def __call__(self, bits: int) -> Any:
+    def __call__(self, bits: int, boxes: Sequence[arrays.Balls] | None = None) -> Any:
         """The function's result with enclosures in place of arrays, at `bits` bits.
 
+        `boxes` are arrays of balls to take in place of the arguments' leaves.
         A scalar is an `arb`, an array a NumPy object array of them; integers that are known are
         NumPy integers, booleans are FALSE, UNKNOWN or TRUE.
         """
         with at_precision(bits):
             constants = [_constant(value, self.ulps) for value in self._closed.consts]
             inputs = [_constant(leaf, 0) for leaf in self._leaves]
+            if boxes is not None:
+                inputs = [Value(box) for box in boxes]
             run = _Interpreter(self.ulps)
             values = run.evaluate(self._closed.jaxpr, constants, inputs)
         return jax.tree.unflatten(self._tree, [_bare(value.array) for value in values])

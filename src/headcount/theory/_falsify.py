@@ -164,7 +164,7 @@ def falsify(
         name, plan = claim.variant(variant), budget_of(budget)
         found, instances = candidates(claim, name, plan, seed, cold, tell)
     tell(f"{claim.id} [{name}]: proving")
-    result = _described(claim, replace(settle(claim, name, found), per_size=table))
+    result = _described(claim, replace(settle(claim, name, found, table), per_size=table))
     result = replace(result, instances=instances)
     if claim.experiment is not None:
         result = _with_frequencies(claim, name, plan, seed, tell, result)
@@ -229,7 +229,9 @@ _REFUTED = 12
 """Candidates of a lemma that are tried to be proved."""
 
 
-def settle(claim: Claim, name: str, found: list[Candidate]) -> Falsification:
+def settle(
+    claim: Claim, name: str, found: list[Candidate], table: tuple[SizeRatio, ...] = ()
+) -> Falsification:
     """The worst candidate that is not mere rounding; a violation is shrunk and proved.
 
     Where float64 sees its own rounding, the candidate's ratio is that of the slow twin's balls.
@@ -239,7 +241,7 @@ def settle(claim: Claim, name: str, found: list[Candidate]) -> Falsification:
     undecided, doubtful, unproved = best, 0, 0
     order = sorted(found, key=lambda c: -c.scores[own])
     if isinstance(claim, Lemma):
-        order = preferred(order, own, _VIOLATION)
+        order = preferred(order, own, _VIOLATION, table)
     for candidate in order:
         score = float(candidate.scores[own])
         if not score > -np.inf or outside_domain(candidate.instance) is not None:

@@ -12,17 +12,17 @@ The function returns its two sides. It has no slow twin: a violation is proved o
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import BadArgument, float64
+from ..core import BadArgument
 from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides, Variant
 from ._pytree import axes_of, instance_class
 from ._spaces import Size, Sizes, Space
@@ -52,6 +52,9 @@ class Lemma(Claim):
 
     function: Function = field(default=lambda: (0, 0), repr=False)
     variables: Mapping[str, Space] = field(default_factory=dict)
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The named constant of each variant, as an argument of the function."""
+    given: tuple[Given, ...] = ()
     named_sizes: Mapping[str, Size] = field(default_factory=dict)
     shape_of_instances: type = field(default=object, repr=False)
     source: str = ""
@@ -78,10 +81,14 @@ class Lemma(Claim):
         """The variables' points, computed from the raw arrays."""
         return points_of(self.variables, self.named_sizes, instance)
 
+    def at_points(self, points: Mapping[str, Any], variant: str) -> tuple[Any, Any, list[Any]]:
+        """Both sides and the hypotheses as (value, threshold) at points of the spaces."""
+        lhs, rhs = self.function(**points, **self.constants.get(variant, {}))
+        return lhs, rhs, [_measured(hypothesis, points) for hypothesis in self.given]
+
     def raw_of(self, variable: str, instance: Instance) -> dict[str, Any]:
         """The raw arrays of one variable."""
-        blocks = self.variables[variable].blocks
-        return {block: getattr(instance, below(variable, block)) for block in blocks}
+        return _raw_of(variable, self.variables[variable], instance)
 
     def sizes_of(self, instance: Instance) -> dict[str, int]:
         """The named sizes of an instance."""
@@ -89,7 +96,8 @@ class Lemma(Claim):
 
     def family(self, sizes: Sizes) -> Family:
         """The instances of one choice of sizes."""
-        return _family(self, sizes)
+        variables, named = tuple(self.variables.items()), tuple(self.named_sizes.items())
+        return _family(self.shape_of_instances, variables, named, tuple(sizes.items()))
 
 
 def sizes_of_instance(instance: Instance, named: Mapping[str, Size]) -> dict[str, int]:
@@ -109,14 +117,17 @@ def points_of(
 ) -> dict[str, Any]:
     """The points of all variables, computed from the raw arrays of an instance."""
     own = sizes_of_instance(instance, named)
-    return {
-        key: space.point({b: getattr(instance, below(key, b)) for b in space.blocks}, own)
-        for key, space in spaces.items()
-    }
+    return {key: space.point(_raw_of(key, space, instance), own) for key, space in spaces.items()}
 
 
-def _family(lemma: Lemma, sizes: Sizes) -> Family:
-    kind, variables = lemma.shape_of_instances, lemma.variables
+def _raw_of(variable: str, space: Space, instance: Instance) -> dict[str, Any]:
+    return {block: getattr(instance, below(variable, block)) for block in space.blocks}
+
+
+@functools.lru_cache(maxsize=256)
+def _family(kind: type, spaces: tuple[Any, ...], sized: tuple[Any, ...], at: Any) -> Family:
+    """The same family for all variants of a lemma: what is compiled for it is compiled once."""
+    variables, named, sizes = dict(spaces), dict(sized), dict(at)
     static = {f.name: sizes[f.name[5:]] for f in dataclasses.fields(kind) if f.type == "int"}
 
     def draw(rng: np.random.Generator, count: int) -> Instance:
@@ -128,11 +139,11 @@ def _family(lemma: Lemma, sizes: Sizes) -> Family:
         return kind(**arrays, **static)
 
     def project(instance: Instance) -> Instance:
-        own = lemma.sizes_of(instance)
+        own = sizes_of_instance(instance, named)
         arrays = {
             below(name, block): value
             for name, space in variables.items()
-            for block, value in space.inside(lemma.raw_of(name, instance), own).items()
+            for block, value in space.inside(_raw_of(name, space, instance), own).items()
         }
         return kind(**arrays, **{name: getattr(instance, name) for name in static})
 
@@ -196,6 +207,8 @@ def _declared(
         hypotheses=tuple(_hypothesis(h, points) for h in hypotheses),
         function=function,
         variables=spaces,
+        constants={v: {label: c} for v, c in forms.items()},
+        given=hypotheses,
         named_sizes=sizes,
         shape_of_instances=shape,
         source=function.__code__.co_filename if ":" in _id_of(function) else "",
@@ -207,7 +220,8 @@ def _declared(
 def _id_of(function: Function) -> str:
     """file.py:name; only the name in a notebook."""
     file = Path(function.__code__.co_filename)
-    return f"{file.name}:{function.__name__}" if file.is_file() else function.__name__
+    written = file.suffix == ".py" and file.is_file()
+    return f"{file.name}:{function.__name__}" if written else function.__name__
 
 
 def _check_declaration(
@@ -264,26 +278,20 @@ def _instance_class(name: str, spaces: Mapping[str, Space], sizes: Mapping[str, 
 
 
 def _hypothesis(declared: Given, points: Callable[[Instance], dict[str, Any]]) -> Hypothesis:
-    def measured(part: Callable[..., Any]) -> Callable[[Instance], Any]:
-        names = list(inspect.signature(part).parameters)
-
-        def value(instance: Instance) -> Any:
-            known = points(instance)
-            return part(**{name: known[name] for name in names})
-
-        return value
-
     limit: Any = declared.threshold
     if callable(limit):
-        own = measured(limit)
-        return Hypothesis(
-            declared.name, measured(declared.value), None, lambda instance, variant: own(instance)
-        )
-    return Hypothesis(declared.name, measured(declared.value), None, float(limit))
+        limit = lambda instance, variant: _measured(declared, points(instance))[1]  # noqa: E731
+    return Hypothesis(
+        declared.name, lambda instance: _measured(declared, points(instance))[0], None, limit
+    )
 
 
-def sides_at(lemma: Lemma, instance: Instance, variant: str) -> tuple[float, float]:
-    """Both sides in float64, as numbers."""
-    with float64():
-        sides = lemma.evaluate(jax.tree.map(jnp.asarray, instance), variant)
-        return float(jnp.max(sides.lhs)), float(jnp.max(sides.rhs))
+def _measured(declared: Given, points: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Value and threshold at points; functions take the variables that they name."""
+
+    def at(part: Any) -> Any:
+        if not callable(part):
+            return float(part)
+        return part(**{name: points[name] for name in inspect.signature(part).parameters})
+
+    return at(declared.value), at(declared.threshold)

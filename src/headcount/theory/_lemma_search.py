@@ -8,6 +8,7 @@ worst instances found so far, cut or filled up to the new shapes, are among the 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,6 @@ from flint import arb
 
 from ..core import Array, float64, stream
 from ._ball_jaxpr import BallProgram, Unsupported
-from ._balls import Undecided
 from ._claim import Instance, Kind, generator
 from ._lemma import Lemma
 from ._lemma_problems import check_here, check_program
@@ -95,6 +95,8 @@ def _resized(found: Sequence[Candidate], drawn: Instance, own: int) -> Iterator[
 
 
 def _fitted(x: Array, shape: tuple[int, ...], mode: Any) -> Array:
+    if not shape:
+        return x
     missing = [(0, max(size - own, 0)) for own, size in zip(x.shape, shape, strict=True)]
     return np.pad(x, missing, mode=mode)[tuple(slice(size) for size in shape)]
 
@@ -107,6 +109,8 @@ def _worst_ratio(lemma: Lemma, variant: str, worst: list[Candidate], own: int) -
         exact = ratio_in_balls(lemma, variant, candidate.instance)
         if ratio < _NOTHING:
             return 0.0
+        if exact is not None and math.isnan(exact):
+            continue  # nothing to divide by: rounding on both sides
         if exact is None or abs(exact - ratio) <= _AGREE * max(exact, ratio):
             return ratio if exact is None else exact
         ratios.append(exact)
@@ -114,23 +118,28 @@ def _worst_ratio(lemma: Lemma, variant: str, worst: list[Candidate], own: int) -
 
 
 def ratio_in_balls(lemma: Lemma, variant: str, instance: Instance, bits: int = 160) -> float | None:
-    """lhs/rhs with many digits; None where ball arithmetic has no answer."""
+    """lhs/rhs with many digits; NaN for 0/0, None where ball arithmetic has no answer."""
     if lemma.kind is Kind.IDENTITY:
         return None
     try:
         _, lhs, rhs = BallProgram(traced(lemma, variant), instance, ulps=CONSTANT_ULPS)(bits)
-    except (Unsupported, Undecided, ArithmeticError, ValueError, TypeError, IndexError, KeyError):
+    except (Unsupported, ArithmeticError, ValueError, TypeError, IndexError, KeyError):
         return None
     if not (arb(rhs) > 0 and arb(lhs).is_finite()):
-        return None
+        return math.inf if arb(lhs) > arb(rhs) else math.nan
     return float((arb(lhs) / arb(rhs)).mid())
 
 
-def preferred(order: list[Candidate], own: int, violation: float) -> list[Candidate]:
-    """The worst first; among those at least half as bad, smaller sizes before larger ones."""
-    top = order[0].scores[own] if order else 0.0
-    if not top > violation:
-        return order
-    bad = [c for c in order if c.scores[own] > max(top / 2, violation)]
+def preferred(
+    order: list[Candidate], own: int, violation: float, table: Sequence[SizeRatio]
+) -> list[Candidate]:
+    """The worst first; among those at least half as bad, smaller sizes before larger ones.
+
+    How bad it gets is what the table says: a score above it is rounding, and comes last.
+    """
+    top = math.log(max([row.ratio for row in table], default=0.0) or 1.0)
+    least = max(top / 2, violation)
+    bad = [c for c in order if least < c.scores[own] <= top + _AGREE]
     bad.sort(key=lambda c: sum(np.size(leaf) for leaf in jax.tree.leaves(c.instance)))
-    return [*bad, *(c for c in order if c.scores[own] <= max(top / 2, violation))]
+    noise = [c for c in order if c.scores[own] > top + _AGREE]
+    return [*bad, *noise, *(c for c in order if c.scores[own] <= least)]

@@ -1,6 +1,8 @@
 """The registry of claims; the modules that a paper's manifest lists register theirs here."""
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 
 from ..core import BadArgument, PaperRegistry
 from ._claim import Claim
@@ -34,6 +36,10 @@ class ClaimRegistry(PaperRegistry[Claim]):
     def add(self, claim: Claim) -> Claim:
         """Register `claim` under its own id."""
         return self.register(claim.id, claim)
+
+    def named(self, name: str) -> Callable[[Claim], Claim]:
+        """Register the lemma below under a paper's name: @claims.named("paper/lemma-1")."""
+        return lambda claim: self.add(replace(claim, id=name))
 
     def __getitem__(self, name: str) -> Claim:
         if name in self:

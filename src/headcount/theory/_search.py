@@ -52,6 +52,10 @@ class Candidate:
     family: Family | None = None
 
 
+_JITTER, _COPIES, _PENALTY = 2.0**-44, 2, 10.0
+"""A wary score loses ten times what two relative changes of this size make of it."""
+
+
 @dataclass(frozen=True)
 class _Objective:
     """What is compiled for a claim; claims that differ by a factor on the bound share it."""
@@ -60,10 +64,13 @@ class _Objective:
     sides: Callable[[Instance, str], Sides]
     hypotheses: tuple[Hypothesis, ...]
     variants: tuple[str, ...]
+    wary: bool = False
+    """Whether a score that small changes of the instance change is taken for rounding."""
 
     @classmethod
     def of(cls, claim: Claim) -> "_Objective":
-        return cls(claim.kind, claim.sides, claim.hypotheses, tuple(claim.variants))
+        wary = claim.naive is None  # anybody's function: its sides may be mere cancellation
+        return cls(claim.kind, claim.sides, claim.hypotheses, tuple(claim.variants), wary)
 
     def excess(self, instance: Instance, variant: str) -> Float[Array, ""]:
         """How far an instance is outside the hypotheses, relatively; 0 inside."""
@@ -76,11 +83,31 @@ class _Objective:
 
     def scores(self, instance: Instance, factor: Any) -> Float[Array, "variants"]:
         """The scores of an instance; minus infinity where a hypothesis fails."""
+        if not self.wary:
+            return self._scores(instance, factor)
+        rng = np.random.default_rng(0)
+        copies = jax.tree.map(
+            lambda x: x * (1.0 + _JITTER * rng.integers(-1, 2, (_COPIES, *np.shape(x)))), instance
+        )
+        scores = jnp.concatenate(
+            [
+                self._scores(instance, factor)[None],
+                jax.vmap(lambda copy: self._scores(copy, factor))(copies),
+            ]
+        )
+        usable = jnp.all(scores > -jnp.inf, axis=0)
+        finite = jax.lax.stop_gradient(jnp.where(usable, scores, 0.0))
+        spread = jnp.max(finite, axis=0) - jnp.min(finite, axis=0)
+        return jnp.where(usable, scores[0], -jnp.inf) - _PENALTY * spread
+
+    def _scores(self, instance: Instance, factor: Any) -> Float[Array, "variants"]:
         scores = []
         for variant in self.variants:
             sides = self.sides(instance, variant)
             score = score_of(self.kind, sides._replace(rhs=factor * sides.rhs))
             usable = admissible(self.hypotheses, instance, variant) & ~jnp.isnan(score)
+            if self.wary and self.kind is not Kind.IDENTITY:
+                usable &= (jnp.min(sides.lhs) >= 0) & (jnp.min(sides.rhs) >= 0)
             scores.append(jnp.where(usable, score, -jnp.inf))
         return jnp.stack(scores)
 

@@ -181,6 +181,7 @@ def _rounder(value: float) -> Iterator[float]:
     yield 0.0
     sign = math.copysign(1.0, value)
     yield from (sign, float(round(value)), sign * 0.5)
+    yield from (round(round(value, 1) + step, 1) for step in (0.0, 0.1, -0.1))
     for shorter in _SHORTER:
         yield float(shorter(np.asarray(value)))
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import Array, BadArgument, check_count, check_positive
+from ._spaces_text import latex_array, latex_name, put
 from .families import into_ball, log_uniform, safe_norm
 
 
@@ -144,37 +145,6 @@ class _ArraySpace(Space):
         return [f"{latex_name(name)}={put(formula[1], 'A')},\\ A={shown}"]
 
 
-def put(formula: str, name: str) -> str:
-    """The formula with a name in it."""
-    return formula.replace("{x}", name)
-
-
-def latex_name(name: str) -> str:
-    """z, or \\mathrm{long}_{0}."""
-    head, _, rest = name.partition("_")
-    head = head if len(head) == 1 else rf"\mathrm{{{head}}}"
-    below = rest.replace("_", r"\_")
-    return rf"{head}_{{{below}}}" if rest else head
-
-
-def _digits(value: Any) -> str:
-    """The shortest decimal that reads back to the same float64."""
-    return repr(float(value)).removesuffix(".0")
-
-
-def latex_array(x: Array) -> str:
-    """A number, a column in a line, or a matrix; of more axes, one matrix after another."""
-    if x.ndim == 0:
-        return _digits(x)
-    if x.ndim == 1:
-        entries = ",".join(_digits(v) for v in x)
-        return rf"({entries})^\top"
-    if x.ndim > 2:
-        return rf"\left({','.join(latex_array(part) for part in x)}\right)"
-    rows = r"\\".join("&".join(_digits(v) for v in row) for row in x)
-    return rf"\begin{{pmatrix}}{rows}\end{{pmatrix}}"
-
-
 def _normal(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
     """Normal entries; for matrices a quarter of the draws has rank one."""
     x = rng.normal(size=(count, *shape))
@@ -261,6 +231,8 @@ class Sphere(Ball):
         return self.radius * jnp.where(square > 0, direction, first)
 
     def formula(self, x: Array) -> tuple[str, str] | None:
+        if not np.any(x):
+            return None  # the first unit vector
         r = f"{self.radius:g}"
         return f"{r} * {{x}} / np.linalg.norm({{x}})", rf"{r}\,{{x}}/\|{{x}}\|"
 
@@ -299,6 +271,8 @@ class Simplex(_ArraySpace):
         return jnp.where(total > 0, shares, 1.0 / x.shape[-1])
 
     def formula(self, x: Array) -> tuple[str, str] | None:
+        if not np.all(np.any(x, axis=-1)):
+            return None  # equal shares, with nothing to divide by
         python = "np.abs({x}) / np.abs({x}).sum(axis=-1, keepdims=True)"
         return python, r"|{x}|/\textstyle\sum|{x}|"
 
@@ -376,6 +350,9 @@ class Signs(_ArraySpace):
     """Arrays of -1 and 1."""
 
     discrete = True
+
+    def _kept(self, x: Any) -> Any:
+        return jnp.clip(x, -1.0, 1.0)  # not only signs: small entries turn with small steps
 
     def value(self, x: Any) -> Any:
         return jnp.where(x < 0, -1.0, 1.0)

@@ -6,6 +6,7 @@ initialisation, on data) is apart from how it is trained: a kernel needs the pro
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
 import json
@@ -23,6 +24,7 @@ from ..core import (
     activation_named,
     check_choice,
     check_count,
+    check_kind,
     losses,
     papers,
     suggestion,
@@ -68,6 +70,8 @@ class ProblemConfig(BaseModel):
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """A checked configuration; a wrong field is a `BadArgument` that names it."""
+        for name in values:
+            check_kind("config", name, str, fix="name every value")
         try:
             return cls(**{name: value for name, value in values.items() if value is not None})
         except ValidationError as error:
@@ -268,7 +272,9 @@ def check_options(
     """`given`, if `owner` has all of these options."""
     for option in given:
         if option not in known:
-            fix = f"its options are {', '.join(known)}" if known else "it has no options"
+            near = difflib.get_close_matches(option, known, n=1)
+            fix = f"did you mean {near[0]}? " if near else ""
+            fix += f"its options are {', '.join(known)}" if known else "it has no options"
             raise BadArgument(field, option, f"is not known to {owner}", fix=fix)
     return given
 
@@ -382,7 +388,7 @@ def config_of_run(path: str | Path) -> TrainConfig:
         with xr.open_dataset(path, engine="h5netcdf") as stored:
             values = json.loads(stored.attrs["config"])
     except (OSError, KeyError, ValueError) as error:
-        fix = "give a file that headcount train or run_config(...).save wrote"
+        fix = "give a file of headcount train, or of run.save(path, config=TrainConfig(...))"
         problem = "cannot be read" if isinstance(error, OSError) else "holds no configuration"
         if isinstance(error, FileNotFoundError):
             problem = "does not exist"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,12 +156,27 @@ class Run(Shown):
             sets["best"] = self.best
         return sets
 
-    def save(self, path: str | Path) -> Path:
-        """Write the run to `path` (netCDF), complete or not at all."""
+    def save(self, path: str | Path, config: Any = None) -> Path:
+        """Write the run to `path` (netCDF), complete or not at all.
+
+        `config` is the `TrainConfig` that describes a run of `train`, so that `headcount audit`
+        can read it from the file; runs of `run_config` have it already.
+        """
+        if config is not None:
+            self.settings.update(_described(config, self.settings))
         target = Path(path)
         with replacing(target) as partial:
             self.to_xarray().to_netcdf(partial, engine="h5netcdf")
         return target
+
+
+def _described(config: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """The configuration as attributes, if it is one of a run with these settings."""
+    for name in ("model", "loss", "optimiser", "steps", "n", "dtype"):
+        if getattr(config, name) != settings[name]:
+            problem = f"the run has {name} = {settings[name]!r}"
+            raise BadArgument("config", getattr(config, name), problem, fix="describe this run")
+    return {"config": json.dumps(config.model_dump(mode="json"))}
 
 
 def _median(values: Any) -> str:

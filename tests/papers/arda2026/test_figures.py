@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from drawing_checks import keys_on_data
 from headcount import lab, report
 from headcount.data import ARWindows, GaussianTokens, TransportTeacher
 from headcount.models import (
@@ -61,6 +62,7 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     centres = [name for name in numbers if not str(name).endswith(("_low", "_high"))]
     assert all(np.isfinite(numbers[name]).all() for name in centres)
     assert report.render(collection, "svg")["svg"]
+    assert keys_on_data(report.draw(collection)) == []
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from drawing_checks import keys_on_data
 from headcount import lab, report
 from headcount.data import DM1, DM2, Dataset
 from headcount.kernels import direction_margins
@@ -54,6 +55,7 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     centres = [name for name in numbers if not str(name).endswith(("_low", "_high"))]
     assert all(np.any(np.isfinite(numbers[name])) for name in centres)
     assert report.render(collection, "svg")["svg"]
+    assert keys_on_data(report.draw(collection)) == []
 
 
 def test_iterations_are_those_of_an_independent_replication(folder: Path) -> None:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from drawing_checks import keys_on_data
 from headcount import kernels, lab, report
 from headcount.core import BadArgument
 from headcount.data import GaussianRegression
@@ -50,6 +51,7 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     assert len({verdict.claim for verdict in collection.verdicts}) == len(collection.verdicts)
     assert all(np.isfinite(verdict.value) for verdict in collection.verdicts)
     assert report.render(collection, "svg")["svg"]
+    assert keys_on_data(report.draw(collection)) == []
     if figure == "wu2023/fig3":  # exact, so it holds at any size
         assert plan.figure.verdicts(collection.data)[0].outcome == lab.CONFIRMED
     assert {verdict.outcome for verdict in collection.verdicts} <= {lab.NOT_JUDGED}

@@ -174,5 +174,6 @@ paper = Paper(
     leading=("arda2026/drift", "arda2026/mean-loss"),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
+    facts=(f"{_HERE}.scalar_facts",),
     choices=CHOICES,
 )

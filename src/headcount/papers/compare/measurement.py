@@ -57,4 +57,5 @@ widths = Measurement(
     function=measure_widths,
     outputs=dict.fromkeys(("required", "printed", "training", "open", "failing", "theorems"), ()),
     estimate=lambda config: (2.0 + 2e-4 * config["steps"] * config["most_width"], 5e8),
+    may_be_nan=("training",),
 )

@@ -110,5 +110,6 @@ paper = Paper(
     leading=("deora2024/eq-70", "deora2024/corollary-1-1", "deora2024/corollary-1-3"),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
+    facts=(f"{_HERE}.scalar_facts",),
     choices=CHOICES,
 )

@@ -94,6 +94,7 @@ paper = Paper(
     leading=("wu2023/proposition-1", "wu2023/proposition-1-alpha"),
     errata=f"{_HERE}.errata",
     certificates=_HERE,
+    facts=(f"{_HERE}.scalar_facts",),
     choices=CHOICES,
     figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
 )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from ....core import Array
 from ....lab import Context, Measurement
 from .problem import TrainingCheckpoint, label_seconds, sample_numbers
+
+if TYPE_CHECKING:
+    from ....training import Run
 
 TRACE_POINTS = 200
 """Most losses of a trace that are kept; with mini-batches, full losses that are recorded."""
@@ -31,20 +35,47 @@ def measure_training(config: dict[str, Any], context: Context) -> dict[str, Any]
         checkpoint=TrainingCheckpoint(context),
         progress=lambda done, total, loss: context.progress(done, total, loss=loss),
     )
-    if run.diverged_at[0] >= 0:
-        context.diverged(run.outcomes[0])
-    if chosen.batch_size is None:
-        steps = trace_steps(chosen.steps)
-        losses, smallest = run.loss[0][steps], run.min_loss[0]
-    else:
-        steps, losses = run.recorded_steps[:-1], run.records["loss"][0][:-1]
+    return _numbers(run, 0, chosen.batch_size is not None, built.y[:1], context)
+
+
+def measure_trainings(
+    configs: Sequence[dict[str, Any]], contexts: Sequence[Context]
+) -> list[dict[str, Any]]:
+    """`measure_training` of configurations that differ in their seed alone, in one program.
+
+    The training loop goes through its seeds one after another, so that each is trained as alone.
+    """
+    from ....training import TrainConfig, build, run_config
+
+    if any({**config, "seeds": 0} != {**configs[0], "seeds": 0} for config in configs):
+        raise ValueError("the configurations differ in more than their seeds")
+    chosen = TrainConfig.of({**configs[0], "seeds": [config["seeds"][0] for config in configs]})
+    built = build(chosen)
+    run = run_config(chosen, built=built)
+    batches = chosen.batch_size is not None
+    return [
+        _numbers(run, i, batches, built.y[i : i + 1], context) for i, context in enumerate(contexts)
+    ]
+
+
+def _numbers(
+    run: Run, i: int, batches: bool, y: Float[Array, "1 n"], context: Context
+) -> dict[str, Any]:
+    """What is measured of the i-th seed of a run."""
+    if run.diverged_at[i] >= 0:
+        context.diverged(run.outcomes[i])
+    if batches:
+        steps, losses = run.recorded_steps[:-1], run.records["loss"][i][:-1]
         smallest = np.nanmin(losses)
+    else:
+        steps = trace_steps(run.loss.shape[-1])
+        losses, smallest = run.loss[i][steps], run.min_loss[i]
     return {
         "min_loss": smallest,
-        "final_loss": run.final_loss[0],
-        "average_iterate_loss": run.average_loss[0],
-        "mean_loss": np.mean(losses if chosen.batch_size else run.loss[0], dtype=np.float64),
-        "mean_square_label": np.mean(built.y**2),
+        "final_loss": run.final_loss[i],
+        "average_iterate_loss": run.average_loss[i],
+        "mean_loss": np.mean(losses if batches else run.loss[i], dtype=np.float64),
+        "mean_square_label": np.mean(y**2),
         "loss": losses,
         "step": steps,
     }
@@ -81,4 +112,5 @@ training = Measurement(
         "step": ("step",),
     },
     estimate=_training_cost,
+    batch=measure_trainings,
 )

@@ -223,13 +223,16 @@ _SHARED: dict[str, tuple[str, ...]] = {
     "late_slope": (),
     "k": ("k",),
 }
+_NONE = ("iterations_to_level", "late_slope")
 _measurement = partial(Measurement, version=1, function=measure_run, estimate=_cost)
 
 dm1_run = _measurement(
     name="deora2024-dm1-run",
     outputs={"attention": ("k",), "start_output": (), **_SHARED},
+    may_be_nan=_NONE,
 )
 dm2_run = _measurement(
     name="deora2024-dm2-run",
     outputs={"alignment_W": ("k",), "alignment_U": ("k",), **_SHARED},
+    may_be_nan=(*_NONE, "alignment_W", "alignment_U"),
 )

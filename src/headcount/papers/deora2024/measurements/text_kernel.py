@@ -89,7 +89,7 @@ def _cost(config: dict[str, Any]) -> tuple[float, float]:
         return 8.0, 5e8
     n = config["kernel_samples"]
     trained = config["epochs"] * min(config["sentences"], 6920) / 64
-    return 40.0 + trained + 0.1 * n * (config["records"] + 1), 2e9 + 1.5e7 * n
+    return 20.0 + trained + 0.1 * n * (config["records"] + 1), 2e9 + 1.5e7 * n
 
 
 CURVES = (

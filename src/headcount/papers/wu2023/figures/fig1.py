@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, Trial, over_seeds, register
-from ..measurements.text import text_tail
+from ..measurements.text import PRETRAINED, text_tail
 from .tails import draw_tail, tail_statistics, tail_verdicts
 
 if TYPE_CHECKING:
@@ -20,18 +20,36 @@ TITLES = {
 }
 
 
+VECTORS = {
+    "random": "random table of words",
+    "file": "vectors of the data folder",
+    "pretrained": "word table of a pretrained encoder",
+    "hidden": "last layer of a pretrained encoder",
+}
+
+
 def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
-    """One random draw of sentences per run."""
-    from ....data import chosen_text, vectors_file
+    """One random draw of sentences per run, for the random table and for what stands beside it."""
+    from ....data import chosen_text, find_checkpoint, vectors_file
 
-    text = chosen_text(options["text"])
-    vectors = "random" if options["vectors"] == "random" else vectors_file()[1]
+    text, asked = chosen_text(options["text"]), options["vectors"]
+    vectors = {"random": "random"}
+    if asked == "file":
+        vectors[asked] = vectors_file()[1]
+    elif asked in PRETRAINED:
+        vectors[asked] = f"{asked}:{find_checkpoint('auto').identity}"
     names = ("sentences", "d", "shortest", "longest")
-    shared = {name: settings[name] for name in names} | {"text": text, "vectors": vectors}
+    shared = {name: settings[name] for name in names} | {"text": text}
     return [
-        Trial(text_tail, {**shared, "seed": seed}, {"text": text, "seed": seed}) for seed in seeds
+        Trial(
+            text_tail,
+            {**shared, "vectors": identity, "seed": seed},
+            {"text": text, "vectors": name, "seed": seed},
+        )
+        for name, identity in vectors.items()
+        for seed in seeds
     ]
 
 
@@ -43,12 +61,21 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Exponential decay; the assumption as printed."""
-    return tail_verdicts(data.isel(text=0), "", "")
+    one = data.isel(text=0)
+    names = [str(name) for name in one["vectors"].values]
+    return [
+        finding
+        for name in names
+        for finding in tail_verdicts(
+            one.sel(vectors=name), "", f"{VECTORS[name]}: " if len(names) > 1 else ""
+        )
+    ]
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
-    """The tail and its fit."""
-    draw_tail(axes, data, "", "pairs of sentences", 0)
+    """The tails and their fits."""
+    for index, name in enumerate(data["vectors"].values):
+        draw_tail(axes, data.sel(vectors=name), "", VECTORS[str(name)], index)
     axes[0].figure.suptitle(f"data: {TITLES[str(data['text'].values.ravel()[0])]}", fontsize=7)
 
 
@@ -70,11 +97,13 @@ figure = register(
         plot=plot,
         options={
             "text": ("auto", "sample", "imdb", "sst2", "sentiment_sentences"),
-            "vectors": ("random", "file"),
+            "vectors": tuple(VECTORS),
         },
         layout=(1, 2),
         notes="Given: IMDB, 100 normalised sentences with embedding, 10 runs. Ours: a fixed random "
-        "table of word vectors with d = 64 (vectors=file takes vectors.txt of the data folder), "
-        "sentences of 5 to 64 words, X divided by |X|_F; c is fitted to the upper half of pairs.",
+        "table of word vectors with d = 64; beside it vectors=file has vectors.txt of the data "
+        "folder, vectors=pretrained and vectors=hidden the word table and the last layer of a "
+        "pretrained encoder (special tokens left out); sentences of 5 to 64 words, X divided by "
+        "|X|_F; c is fitted to the upper half of pairs.",
     )
 )

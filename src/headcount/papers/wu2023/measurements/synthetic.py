@@ -169,6 +169,7 @@ descent = Measurement(
     function=measure_descent,
     outputs=_CURVES,
     estimate=_cost(8e-9),
+    may_be_nan=("diverged_at",),
 )
 
 drift = Measurement(
@@ -177,6 +178,7 @@ drift = Measurement(
     function=measure_drift,
     outputs={**_CURVES, "kernel_from_start": ("epoch",), "kernel_from_previous": ("epoch",)},
     estimate=_cost(3e-8),
+    may_be_nan=("diverged_at",),
 )
 
 scaled_descent = Measurement(
@@ -185,4 +187,5 @@ scaled_descent = Measurement(
     function=measure_scaled_descent,
     outputs=_CURVES,
     estimate=_cost(8e-9),
+    may_be_nan=("diverged_at",),
 )

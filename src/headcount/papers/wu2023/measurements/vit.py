@@ -187,6 +187,7 @@ vit = Measurement(
         **{f"{name}_{w}": d for w in ("before", "after") for name, d in TAIL_OUTPUTS.items()},
     },
     estimate=_cost,
+    may_be_nan=("sign_error", "tail_exponent_before", "tail_exponent_after"),
 )
 
 

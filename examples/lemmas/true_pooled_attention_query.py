@@ -1,0 +1,15 @@
+"""True: the covariance of tokens in the unit ball has norm at most 1, attained by -x and x."""
+
+import jax
+import jax.numpy as jnp
+
+from headcount.theory import Reals, Size, Tokens, lemma
+
+T, d = Size("T", 2, 6), Size("d", 1, 4)
+
+
+@lemma(X=Tokens(T, d), v=Reals(d), u=Reals(d))
+def pooled_attention_query(X, v, u):
+    """|A(v + u) - A(v)| <= |u| for A(v) = X^T softmax(X v)."""
+    moved = X.T @ jax.nn.softmax(X @ (v + u)) - X.T @ jax.nn.softmax(X @ v)
+    return jnp.linalg.norm(moved), jnp.linalg.norm(u)

@@ -1,0 +1,78 @@
+"""`headcount explain`: what one claim says, what it needs, and how tight it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._flags import Flag
+from ._output import print_json
+
+if TYPE_CHECKING:
+    from ..theory import Claim, Explanation
+
+
+def explain_command(claim: str, /, *, json: Flag = False) -> int:
+    """Explain a claim: statement, formula, hypotheses, variants, errata, certificates, tightness.
+
+    Tightness is the largest known ratio of left to right side: 1 means that the bound is reached,
+    above 1 that this form of the claim is false.
+
+    Parameters
+    ----------
+    claim
+        Id such as arda2026/lemma-3; see `headcount list`.
+    json
+        Print one JSON object on standard output.
+    """
+    from ..theory import claims, explain
+
+    found = explain(claims[claim])
+    if json:
+        print_json(found.to_json())
+    else:
+        _show(found)
+    return 0
+
+
+def _show(found: Explanation) -> None:
+    from rich.console import Console
+
+    from ..core import papers, round_down
+
+    claim, console = found.claim, Console()
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, highlight=False, markup=False)
+
+    say(f"{claim.id}: {claim.title}", "bold")
+    where = papers[claim.paper].citation if claim.paper in papers else claim.paper
+    say(f"{claim.equations} of {where}; {claim.kind}")
+    say(f"\n{claim.statement}\n  {claim.latex}")
+    if claim.hypotheses:
+        say("\nHypotheses")
+        for hypothesis in claim.hypotheses:
+            say(f"  - {hypothesis.name}")
+    say("\nForms")
+    ratios = {one.variant: one for one in found.tightest}
+    for name, variant in claim.variants.items():
+        say(f"  - {name}{_marks(claim, name)}: {variant.text}")
+        if name in ratios:
+            one = ratios[name]
+            sizes = ", ".join(f"{k} {'x'.join(map(str, s))}" for k, s in one.sizes.items())
+            say(f"    largest known left/right: {round_down(one.ratio, 4)}, {one.outcome}")
+            if sizes:
+                say(f"    at {sizes}")
+    for note in found.errata:
+        say(f"\nErratum {note.id.split('/')[1]} ({note.where})")
+        say(f"  printed: {note.printed}\n  found: {note.problem}\n  used here: {note.used}")
+    for name, variant_name in found.certificates:
+        say(f"\nCounterexample to the form {variant_name!r}: headcount recheck {name}")
+    say(f"\nSearch for a worse instance: headcount falsify {claim.id}")
+
+
+def _marks(claim: Claim, name: str) -> str:
+    """What is said in brackets about a form."""
+    used = "the one used here" if name == claim.default else ""
+    false = "false: a counterexample is known" if claim.variants[name].fails else ""
+    marks = ", ".join(mark for mark in (used, false) if mark)
+    return f" ({marks})" if marks else ""

@@ -1,0 +1,81 @@
+"""`headcount new`: a working starting point for a lemma, a figure or a paper."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from string import Template
+from typing import Literal
+
+_FIRST = {
+    "lemma": "headcount falsify {name}.py",
+    "figure": "python {name}.py",
+    "paper": "pip install -e {name}, then headcount falsify {name}/lemma-1",
+}
+
+
+def new_command(
+    what: Literal["lemma", "figure", "paper"], name: str, /, *, out: Path = Path()
+) -> int:
+    """Write a lemma file, a figure or the package of a paper that works as it is, with its tests.
+
+    Nothing that exists is overwritten.
+
+    Parameters
+    ----------
+    what
+        lemma, figure or paper (an installable package with its entry point).
+    name
+        A Python name, such as my_lemma or smith2030.
+    out
+        Folder to write into.
+    """
+    from ..core import BadArgument
+
+    if not (name.isidentifier() and name.isascii()) or name == "headcount":
+        raise BadArgument("name", name, "is no Python name", fix="use letters, digits and _")
+    if what == "paper" and not re.fullmatch(r"[a-z][a-z0-9]*", name):
+        raise BadArgument("name", name, "is no citation key", fix="use one such as smith2030")
+    files = scaffold(what, name)
+    taken = [str(out / file) for file in files if (out / file).exists()]
+    if taken:
+        raise BadArgument("name", name, f"{taken[0]} exists", fix="choose another name")
+    for file, text in files.items():
+        (out / file).parent.mkdir(parents=True, exist_ok=True)
+        (out / file).write_text(text, encoding="utf-8")
+        print(out / file)
+    print(f"Try it: {_FIRST[what].format(name=name)}; test it: pytest")
+    return 0
+
+
+def scaffold(what: str, name: str) -> dict[str, str]:
+    """The files, as path: text."""
+    here = resources.files("headcount.cli") / "scaffolds"
+    if what != "paper":
+        values = {
+            "name": name,
+            "id": name.lower().replace("_", "-"),
+            "paper": "own",
+            "module": name,
+        }
+        return {
+            entry.name.replace("NAME", name).removesuffix(".txt"): _filled(entry, values)
+            for entry in (here / what).iterdir()
+        }
+    values = {"name": name}
+    files = {
+        f"{name}/{entry.name.replace('NAME', name).removesuffix('.txt')}": _filled(entry, values)
+        for entry in (here / "paper").iterdir()
+        if entry.is_file()
+    }
+    for entry in (here / "paper" / "package").iterdir():
+        files[f"{name}/{name}/{entry.name.removesuffix('.txt')}"] = _filled(entry, values)
+    figure = {"name": "figure", "id": "fig1", "paper": name, "module": f"{name}.figure"}
+    files[f"{name}/{name}/figure.py"] = _filled(here / "figure" / "NAME.py.txt", figure)
+    return files
+
+
+def _filled(entry: Traversable, values: dict[str, str]) -> str:
+    return Template(entry.read_text(encoding="utf-8")).substitute(values)

@@ -1,0 +1,68 @@
+"""`headcount verify`: prove a lemma on its whole domain."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ._output import print_json
+
+OPEN, FALSE = 1, 3
+
+
+def verify_command(
+    lemma: str,
+    /,
+    *,
+    variant: str | None = None,
+    boxes: int = 20_000,
+    tolerance: float = 1e-9,
+    trust: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Prove lhs <= rhs on the whole domain by interval branch and bound, or find a counterexample.
+
+    For lemmas with one to three real variables in a Box or a Ball (signs and integers besides).
+    Exit code 0: proved; 1: some of the domain stays open; 3: false.
+
+    Parameters
+    ----------
+    lemma
+        my_lemma.py or my_lemma.py:name (the file is run), a fact of `headcount list` such as
+        arda2026/sigma-2-tanh, or a paper for all of its facts.
+    variant
+        One variant of a lemma; all by default.
+    boxes
+        Boxes looked at before the rest is called open.
+    tolerance
+        Where the sides meet, lhs <= (1 + tolerance) rhs is what can be proved, and is said.
+    trust
+        Do not ask before a file outside the current folder is run.
+    json
+        Print one JSON object: claim, variant, answer, boxes, open_share, touching, tolerance,
+        instance, message; a list if there are several.
+    """
+    from ..core import papers
+    from ..theory import facts, verify
+    from ..theory.lemma_files import is_lemma_file
+    from ._lemmas import lemmas_from
+
+    if is_lemma_file(lemma):
+        chosen = lemmas_from(lemma, trust=trust)
+    else:
+        chosen = facts.of_paper(lemma) if lemma in papers else [facts[lemma]]
+    found = [
+        verify(own, form, boxes=boxes, tolerance=tolerance)
+        for own in chosen
+        for form in ([variant] if variant else own.variants)
+    ]
+    if json:
+        shown = [result.to_json() for result in found]
+        print_json(shown[0] if len(shown) == 1 else shown)
+    else:
+        for result in found:
+            print(f"{result.claim} ({result.variant}): {result.message}")
+            print(f"  {result.boxes} boxes, {result.seconds:.1f} s")
+    answers = {str(result.answer) for result in found}
+    return FALSE if "false" in answers else OPEN if "open" in answers else 0

@@ -1,0 +1,83 @@
+"""A claim explained: what it says, what it needs, its forms, its errata, how tight it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ._certificate import read_certificate, shipped_certificates
+from ._claim import Claim
+from ._corpus import known_instances
+from ._errata import Erratum, errata
+from ._verdict import judge
+
+
+@dataclass(frozen=True)
+class Tightest:
+    """The hardest known instance of one form of a claim: left over right side, and its sizes."""
+
+    variant: str
+    ratio: float
+    outcome: str
+    sizes: dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything that Headcount knows about one claim, without searching."""
+
+    claim: Claim
+    errata: tuple[Erratum, ...]
+    certificates: tuple[tuple[str, str], ...]
+    """(name, variant) of the shipped counterexamples."""
+    tightest: tuple[Tightest, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """One object for machines."""
+        claim = self.claim
+        return {
+            "claim": claim.id,
+            "title": claim.title,
+            "kind": str(claim.kind),
+            "equations": claim.equations,
+            "statement": claim.statement,
+            "latex": claim.latex,
+            "hypotheses": [hypothesis.name for hypothesis in claim.hypotheses],
+            "default": claim.default,
+            "variants": {
+                name: {"text": v.text, "fails": v.fails, "erratum": v.erratum}
+                for name, v in claim.variants.items()
+            },
+            "errata": [vars(erratum) for erratum in self.errata],
+            "certificates": [name for name, _ in self.certificates],
+            "tightest": [vars(found) for found in self.tightest],
+        }
+
+
+def explain(claim: Claim) -> Explanation:
+    """Look everything up; the known hardest instances are evaluated, nothing is searched."""
+    named = {*claim.errata, *(v.erratum for v in claim.variants.values() if v.erratum)}
+    notes = [
+        erratum for erratum in errata.of_paper(claim.paper) if erratum.id.split("/")[1] in named
+    ]
+    shipped = [
+        (path.stem, read_certificate(path).variant)
+        for path in shipped_certificates()
+        if path.stem.startswith(claim.id.replace("/", "-"))
+        and read_certificate(path).claim == claim.id
+    ]
+    found = [_tightest(claim, variant) for variant in claim.variants]
+    known = tuple(one for one in found if one is not None)
+    return Explanation(claim, tuple(notes), tuple(shipped), known)
+
+
+def _tightest(claim: Claim, variant: str) -> Tightest | None:
+    """The hardest of the instances on file and of the known constructions."""
+    best: Tightest | None = None
+    for instance in (*known_instances(claim), *claim.targets()):
+        verdict = judge(claim, instance, variant)
+        if best is None or verdict.ratio > best.ratio:
+            arrays = {k: getattr(v, "shape", ()) for k, v in vars(instance).items()}
+            sizes = {k: tuple(shape) for k, shape in arrays.items() if shape}
+            best = Tightest(variant, verdict.ratio, str(verdict.outcome), sizes)
+    return best

@@ -1,0 +1,365 @@
+"""Verification: lhs <= rhs on a whole box, by interval branch and bound.
+
+For lemmas with at most three real variables on a bounded domain. A box is closed when the
+enclosure of rhs - lhs lies above zero: the natural one, or the mean-value form
+g(mid) + g'(box) (box - mid) with the derivative enclosed on the lemma's own jaxpr. Where a
+derivative keeps its sign, or g is convex and grows away from a face, the box is replaced by the
+face at which g is smallest, which decides sides that meet on a face. Boxes that stay open are
+halved. Sides that meet inside the domain can only be separated up to a factor 1 + tolerance, and
+the result says so.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flint import arb
+
+from ..core import BadArgument, check_count, check_nonnegative
+from ._ball_jaxpr import BallProgram, Unsupported
+from ._balls import Undecided, hull
+from ._claim import Kind
+from ._lemma import Lemma
+from ._lemma_problems import check_program
+from ._prove import CONSTANT_ULPS
+from ._spaces import Ball, Box, Integers, Signs, Size, Space, length
+
+MOST_VARIABLES = 3
+MOST_CASES = 1024
+"""Combinations of discrete choices and sizes that are gone through one by one."""
+BITS = 96
+TOLERANCE = 1e-9
+
+
+class Answer(enum.StrEnum):
+    """What a verification says."""
+
+    PROVED = "proved"
+    FALSE = "false"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome on the whole domain.
+
+    `touching` says that the sides meet (or nearly do) where no face decides: there it is proved
+    that lhs <= (1 + tolerance) rhs. `open_share` is the share of the domain that stays open.
+    """
+
+    claim: str
+    variant: str
+    answer: Answer
+    boxes: int
+    open_share: float
+    touching: bool
+    tolerance: float
+    seconds: float
+    instance: dict[str, Any] = field(default_factory=dict)
+    sides: tuple[float, float] = (float("nan"), float("nan"))
+
+    @property
+    def message(self) -> str:
+        """One sentence for a reader."""
+        if self.answer is Answer.FALSE:
+            shown = ", ".join(f"{name}={value}" for name, value in self.instance.items())
+            return f"false: {self.sides[0]:.9g} > {self.sides[1]:.9g} at {shown}"
+        if self.answer is Answer.OPEN:
+            return f"open: {self.open_share:.3g} of the domain is not decided"
+        if self.touching:
+            return f"proved up to a factor 1 + {self.tolerance:g}: the sides meet inside the domain"
+        return "proved on the whole domain"
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys that `verify --json` prints."""
+        return {
+            "claim": self.claim,
+            "variant": self.variant,
+            "answer": str(self.answer),
+            "boxes": self.boxes,
+            "open_share": self.open_share,
+            "touching": self.touching,
+            "tolerance": self.tolerance,
+            "instance": self.instance,
+            "message": self.message,
+        }
+
+
+Interval = tuple[float, float]
+Cell = tuple[Interval, ...]
+"""One interval for each real entry; a single number is an interval of no width."""
+
+
+def verify(
+    lemma: Lemma,
+    variant: str | None = None,
+    *,
+    boxes: int = 20_000,
+    tolerance: float = TOLERANCE,
+) -> Verification:
+    """Prove lhs <= rhs on the whole domain, or find a counterexample, or say what stays open."""
+    name = lemma.variant(variant)
+    most = check_count("boxes", boxes)
+    check_nonnegative("tolerance", tolerance)
+    if lemma.kind is Kind.IDENTITY:
+        raise BadArgument("lemma", lemma.id, "is an equality", fix="verify an inequality")
+    started = time.perf_counter()
+    found = Verification(lemma.id, name, Answer.PROVED, 0, 0.0, False, tolerance, 0.0)
+    total = open_volume = 0.0
+    for sizes in _all_sizes(lemma):
+        check_program(lemma, name, sizes)
+        search = _Search(lemma, name, sizes, tolerance)
+        for cell in search.cells():
+            part = search.settle(cell, most - found.boxes)
+            total += part.volume
+            open_volume += part.open_volume
+            found = replace(
+                found, boxes=found.boxes + part.boxes, touching=found.touching or part.touching
+            )
+            if part.point is not None:
+                found = replace(found, answer=Answer.FALSE, **search.shown(part.point))
+                return replace(found, seconds=time.perf_counter() - started)
+    share = open_volume / total if total else 0.0
+    answer = Answer.OPEN if open_volume else Answer.PROVED
+    spent = time.perf_counter() - started
+    return replace(found, answer=answer, open_share=share, seconds=spent)
+
+
+def _all_sizes(lemma: Lemma) -> Iterator[dict[str, int]]:
+    named: dict[str, Size] = dict(lemma.named_sizes)
+    ranges = [range(size.low, size.high + 1) for size in named.values()]
+    if np.prod([len(r) for r in ranges], initial=1) > MOST_CASES:
+        raise BadArgument("lemma", lemma.id, "has too many sizes", fix="narrow their ranges")
+    for values in itertools.product(*ranges):
+        yield dict(zip(named, values, strict=True))
+
+
+@dataclass(frozen=True)
+class _Settled:
+    boxes: int
+    volume: float
+    open_volume: float
+    touching: bool
+    point: tuple[float, ...] | None = None
+
+
+class _Search:
+    """Branch and bound for one choice of sizes."""
+
+    def __init__(self, lemma: Lemma, variant: str, sizes: dict[str, int], tolerance: float) -> None:
+        self.lemma, self.variant, self.sizes, self.tolerance = lemma, variant, sizes, tolerance
+        self.shapes = {
+            name: tuple(length(axis, sizes) for axis in space.blocks.get("", ()))
+            for name, space in lemma.variables.items()
+        }
+        domains = [d for name in self.shapes for d in self._domains(name)]
+        self.domains = domains
+        self.real = [k for k, (interval, _) in enumerate(domains) if interval is not None]
+        if not 1 <= len(self.real) <= MOST_VARIABLES:
+            problem = f"has {len(self.real)} real variables"
+            fix = f"verify takes one to {MOST_VARIABLES}; falsify takes any number"
+            raise BadArgument("lemma", lemma.id, problem, fix=fix)
+        start = np.zeros(len(domains))
+        self._values = BallProgram(self._sides, start, ulps=CONSTANT_ULPS)
+        self._slopes = BallProgram(jax.jacfwd(self._gap), start, ulps=CONSTANT_ULPS)
+        bends = lambda flat: jnp.diag(jax.hessian(self._gap)(flat))  # noqa: E731
+        self._bends = BallProgram(bends, start, ulps=CONSTANT_ULPS)
+
+    def _domains(self, name: str) -> list[tuple[Interval | None, tuple[float, ...]]]:
+        """For each entry an interval, or the numbers it can be."""
+        space, count = self.lemma.variables[name], int(np.prod(self.shapes[name], initial=1))
+        choice: tuple[Interval | None, tuple[float, ...]]
+        if type(space) is Box:
+            choice = ((space.low, space.high), ())
+        elif type(space) is Ball:
+            choice = ((-space.radius, space.radius), ())
+        elif type(space) is Signs:
+            choice = (None, (-1.0, 1.0))
+        elif type(space) is Integers:
+            choice = (None, tuple(float(k) for k in range(space.low, space.high + 1)))
+        else:
+            problem = f"has {name} in {type(space).__name__}, which is not bounded by a box"
+            fix = "verify takes Box, Ball, Signs and Integers"
+            raise BadArgument("lemma", self.lemma.id, problem, fix=fix)
+        return [choice] * count
+
+    def _points(self, flat: Any) -> dict[str, Any]:
+        points, at = {}, 0
+        for name, shape in self.shapes.items():
+            count = int(np.prod(shape, initial=1))
+            raw = flat[at : at + count].reshape(shape)
+            at += count
+            space: Space = self.lemma.variables[name]
+            points[name] = raw if type(space) is not Ball else space.value(raw)
+        return points
+
+    def _sides(self, flat: Any) -> Any:
+        lhs, rhs, checks = self.lemma.at_points(self._points(flat), self.variant)
+        return jnp.asarray(lhs, flat.dtype), jnp.asarray(rhs, flat.dtype), checks
+
+    def _gap(self, flat: Any) -> Any:
+        lhs, rhs, _ = self._sides(flat)
+        return rhs - lhs
+
+    def cells(self) -> Iterator[Cell]:
+        """The whole domain: one cell for each combination of discrete choices."""
+        options = [
+            [interval] if interval is not None else [(value, value) for value in values]
+            for interval, values in self.domains
+        ]
+        if np.prod([len(option) for option in options]) > MOST_CASES:
+            problem = "has too many combinations of discrete choices"
+            raise BadArgument("lemma", self.lemma.id, problem, fix="use falsify")
+        yield from itertools.product(*options)
+
+    def settle(self, domain: Cell, most: int) -> _Settled:
+        """Close boxes until none is left, or a point is found, or there are too many."""
+        whole = _volume(domain)
+        queue: deque[Cell] = deque([domain])
+        thin: list[Cell] = []
+        seen, touching = 0, False
+        while queue and seen < most:
+            cell = queue.popleft()
+            seen += 1
+            verdict, slopes = self._look(cell)
+            if verdict == _CLOSED:
+                continue
+            if verdict == _CLOSE:
+                touching = True
+                continue
+            middle = tuple((low + high) / 2 for low, high in cell)
+            if self._violates(middle):
+                return _Settled(seen, whole, 0.0, touching, middle)
+            least = _THINNEST ** len(self.real) * whole
+            (thin if _volume(cell) < least else queue).extend(_halves(cell, slopes))
+        left = sum(_volume(cell) for cell in (*queue, *thin))
+        return _Settled(seen, whole, left, touching)
+
+    def _look(self, cell: Cell) -> tuple[int, list[arb] | None]:
+        """Whether a box is closed, and the slopes on it."""
+        enclosed = self._enclosed(cell)
+        if enclosed is None:
+            return _OPEN, None
+        gap, room, outside = enclosed
+        if outside or gap >= 0:
+            return _CLOSED, None
+        slopes = self._slopes_on(cell)
+        if slopes is None:
+            return (_CLOSE if gap + room >= 0 else _OPEN), None
+        face = _lowest_face(cell, slopes)
+        if face != cell:
+            verdict, _ = self._look(face)
+            return verdict, slopes
+        middle = tuple(((low + high) / 2,) * 2 for low, high in cell)
+        centre = self._enclosed(middle)
+        if centre is not None:
+            moved = centre[0]
+            for slope, (low, high), (mid, _) in zip(slopes, cell, middle, strict=True):
+                moved = moved + slope * (hull(arb(low), arb(high)) - mid)
+            gap = moved if not gap.is_finite() or moved.lower() > gap.lower() else gap
+        if gap >= 0:
+            return _CLOSED, slopes
+        face = self._convex_face(cell)
+        if face != cell and self._look(face)[0] == _CLOSED:
+            return _CLOSED, slopes
+        return (_CLOSE if gap + room >= 0 else _OPEN), slopes
+
+    def _convex_face(self, cell: Cell) -> Cell:
+        """Where g is smallest, for entries in which it is convex and has its least value at an end.
+
+        The slope is looked at on the end's own face, so it may vanish there.
+        """
+        bends = self._run(self._bends, cell)
+        for k, (low, high) in enumerate(cell):
+            if bends is None or not (low < high and bends[k] >= 0):
+                continue
+            for end, sign in ((low, 1), (high, -1)):
+                face = (*cell[:k], (end, end), *cell[k + 1 :])
+                slopes = self._slopes_on(face)
+                if slopes is not None and sign * slopes[k] >= 0:
+                    return face
+        return cell
+
+    def _enclosed(self, cell: Cell) -> tuple[arb, arb, bool] | None:
+        """rhs - lhs, how much it may be missed by, and whether a hypothesis fails on all of it."""
+        found = self._run(self._values, cell)
+        if found is None:
+            return None
+        lhs, rhs, checks = found
+        outside = any(arb(value) > arb(limit) for value, limit in checks)
+        room = self.tolerance * arb(rhs).lower() if arb(rhs) > 0 else arb(0)
+        return arb(rhs) - arb(lhs), arb(room), outside
+
+    def _slopes_on(self, cell: Cell) -> list[arb] | None:
+        found = self._run(self._slopes, cell)
+        if found is None or not all(slope.is_finite() for slope in found):
+            return None
+        return list(found)
+
+    @staticmethod
+    def _run(program: BallProgram, cell: Cell) -> Any:
+        try:
+            return program(BITS, [np.array([hull(arb(a), arb(b)) for a, b in cell], dtype=object)])
+        except (Undecided, ZeroDivisionError):
+            return None
+        except Unsupported as error:
+            problem = f"cannot be enclosed: {error}"
+            raise BadArgument("lemma", "function", problem, fix="use falsify") from error
+
+    def _violates(self, point: tuple[float, ...]) -> bool:
+        found = self._run(self._values, tuple((x, x) for x in point))
+        if found is None:
+            return False
+        lhs, rhs, checks = found
+        inside = all(arb(value) <= arb(limit) for value, limit in checks)
+        return bool(inside and arb(lhs) > arb(rhs))
+
+    def shown(self, point: tuple[float, ...]) -> dict[str, Any]:
+        """The counterexample for a reader."""
+        lhs, rhs, _ = self._run(self._values, tuple((x, x) for x in point))
+        flat = np.array(point)
+        points = {name: np.asarray(x).tolist() for name, x in self._points(flat).items()}
+        return {"instance": points, "sides": (float(arb(lhs)), float(arb(rhs)))}
+
+
+_OPEN, _CLOSE, _CLOSED = range(3)
+_THINNEST = 1e-10
+"""A box that is a smaller share of its domain, in each variable, is left open."""
+
+
+def _volume(cell: Cell) -> float:
+    return float(np.prod([high - low for low, high in cell if high > low], initial=1.0))
+
+
+def _lowest_face(cell: Cell, slopes: list[arb]) -> Cell:
+    """Where g is smallest: at the lower end of an entry in which g grows, and so on."""
+    ends: list[Interval] = []
+    for (low, high), slope in zip(cell, slopes, strict=True):
+        if low < high and slope >= 0:
+            ends.append((low, low))
+        elif low < high and slope <= 0:
+            ends.append((high, high))
+        else:
+            ends.append((low, high))
+    return tuple(ends)
+
+
+def _halves(cell: Cell, slopes: list[arb] | None) -> list[Cell]:
+    """The box cut in two across the entry that makes g vary most; none if it is too thin."""
+    widths = [high - low for low, high in cell]
+    weights = [1.0] * len(cell)
+    if slopes is not None:
+        weights = [float(abs(slope).upper()) + 1e-12 for slope in slopes]
+    k = int(np.argmax([width * weight for width, weight in zip(widths, weights, strict=True)]))
+    low, high = cell[k]
+    middle = (low + high) / 2
+    return [(*cell[:k], part, *cell[k + 1 :]) for part in ((low, middle), (middle, high))]

@@ -1,0 +1,200 @@
+"""The first commands of a newcomer, right and wrong, and what they must say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from headcount import training
+from headcount.cli import _train, app, run
+from headcount.cli._flags import in_flags
+from headcount.core import BadArgument
+
+TINY = ["--width", "4", "--n", "12", "--data-option", "T=3", "--data-option", "d=2"]
+TINY += ["--data-option", "pool=16"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "optimiser", "data"),
+    [
+        ([], "projgd", "transport-teacher"),
+        (["--model", "wu2023"], "gd", "gaussian-regression"),
+        (["--model", "indrnn", "--data", "ar"], "gd", "ar"),
+        (["--model", "deora2024"], "gd", "dm1"),
+    ],
+)
+def test_every_model_has_defaults_and_a_plan(flags, optimiser, data, capsys):
+    assert run(["train", *flags, "--dry-run", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["optimiser"], shown["data"]) == (optimiser, data)
+    plan = shown["plan"]
+    assert plan["memory_bytes"] > plan["data_bytes"] > 0
+    assert 3 < plan["seconds"] < 120  # the default run takes seconds
+
+
+BAD = {
+    "--width 1.5": "'1.5' is not a whole number",
+    "--width 7": "--width 7: must be even: paired initialisation mirrors every head; use --width 8",
+    "--width 0": "--width 0: must be a whole number >= 1; use --width 1 or more",
+    "--n 100000000000": "does not fit into memory: it needs 15",
+    "--n-val 100000000000": "does not fit into memory",
+    "--steps 1000000000000000": "does not fit into memory",
+    "--seeds 0:1000000": "--seeds 0:1000000: names 1000000 seeds",
+    "--keep avarage": "--keep avarage: is not a known choice; choose from: average, best",
+    "--dtype float16": "--dtype float16: is not a known choice",
+    "--record-every 5": "has no meaning where nothing is recorded; add --record loss",
+    "--optimiser sgd": "--batch-size: is needed by sgd; for example --batch-size 32",
+    "--optimiser sgd --batch-size 200 --n 100": "is larger than the 100 samples",
+    "--optimiser adam --rho 3,3,3": "which does not project; use --optimiser projgd or leave it",
+    "--batch-size 3": "has no meaning for projgd",
+    "--model wu2023 --gamma 2": "--gamma has no meaning for wu2023",
+    "--model deora2024 --scaling ntk": "--scaling has no meaning for deora2024",
+    "--n-init 5": "--n-init has no meaning for arda2026",
+    "--model indrnn --optimiser projgd": "--rho: is needed to project; for example --rho 3,3,3",
+    "--model wu2023 --optimiser projgd": "use --optimiser gd, momentum or adam",
+    "--model indrnn --n 1": "use --n >= 2 or --data-option standardise_labels=none",
+    "--data-option pol=3": "did you mean pool? its options are T, d",
+    "--activation 2*tanh(a*x)": "has a factor that is no number",
+    "--eta 0": "--eta 0.0: must be a finite number > 0; set --eta > 0",
+}
+
+
+@pytest.mark.parametrize("flags", BAD)
+def test_what_is_refused_says_the_fix_in_flags(flags, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    short = [] if "not fit" in BAD[flags] else ["--data-option", "pool=8"]
+    own = short if "--model" not in flags else []
+    code = run(["train", *flags.split(), *own])
+    shown = capsys.readouterr().err
+    assert code == 2, shown
+    assert BAD[flags] in shown
+    assert shown.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+TOML = {
+    "widht = 3": "widht = 3: is no setting; did you mean width?",
+    "[model_option]\nactivation = 'tanh'": "did you mean model_options",
+    "width = 'wide'": "--width wide: must be a whole number",
+    "rho = [1, 2]": "must be three numbers",
+    "width = 3 4": "is not TOML",
+}
+
+
+@pytest.mark.parametrize("text", TOML)
+def test_mistakes_in_a_file_are_named(text, tmp_path, capsys):
+    file = tmp_path / "c.toml"
+    file.write_text(text)
+    assert run(["train", str(file), "--dry-run"]) == 2
+    shown = capsys.readouterr().err
+    assert TOML[text] in shown
+    assert "pydantic" not in shown
+    assert "Input should" not in shown
+
+
+def test_errors_keep_the_words_of_python_where_there_is_no_flag():
+    error = BadArgument("U", 3, "is bad", fix="use U=4 or T=2 or steps=5")
+    assert in_flags(error, ["--steps", "--T"]) == "U = 3: is bad; use U=4 or --T 2 or --steps 5"
+    assert in_flags(error, []) == str(error)
+    assert in_flags(BadArgument("m", 7, "is odd", fix="use m=8"), ["--width"]) == (
+        "--width 7: is odd; use --width 8"
+    )
+
+
+def test_large_plans_answer_without_the_work(capsys):
+    assert run(["ntk", "--n", "2000000", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "kernel 2000000 x 2000000" in shown
+    assert "it does not fit into memory" in shown
+    assert run(["ntk", "--n", "2000000"]) == 2
+    assert run(["reproduce", "arda2026/fig1", "--seeds", "0:1000000", "--dry-run"]) == 2
+    assert "more than 10000 are refused" in capsys.readouterr().err
+    assert run(["count", "--loss", "1", "--theory-only", "--plot", "x.png"]) == 2
+    assert "nothing to draw" in capsys.readouterr().err
+
+
+def test_an_interval_of_lambda_min_is_printed_as_one(capsys):
+    assert run(["ntk", *TINY]) == 0
+    (line,) = [part for part in capsys.readouterr().out.splitlines() if "lies in" in part]
+    low, high = line.split("[")[1].split("]")[0].split(",")
+    assert float(low) <= float(high)
+
+
+def test_explain_tells_all_and_recheck_knows_shipped_names(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["explain", "arda2026/fact-1"]) == 0
+    shown = capsys.readouterr().out
+    for part in ("Fact 1", "|J_s(z) u|_1 <= 2", r"\|J_s(z)u\|_1", "sharp", "left/right: 1,"):
+        assert part in shown, part
+    assert max(map(len, shown.splitlines())) <= 80
+    assert run(["explain", "arda2026/lemma-5", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["certificates"] == ["arda2026-lemma-5-printed"]
+    assert found["variants"]["printed"]["fails"]
+    assert "E1" in {note["id"].split("/")[1] for note in found["errata"]}
+    assert run(["recheck", "arda2026/psi-2"]) == 0
+    assert "arda2026/psi-2 is false as printed" in capsys.readouterr().out
+    assert run(["recheck", "arda2026/psi-3"]) == 2
+    assert "did you mean arda2026-psi-2-printed" in capsys.readouterr().err
+
+
+def test_ctrl_c_saves_what_ran(tmp_path, monkeypatch, capsys):
+    """The event is set after the first steps; the file is a run of fewer steps, and says so."""
+
+    @contextmanager
+    def at_once():
+        asked = threading.Event()
+        asked.set()
+        yield asked
+
+    whole = tmp_path / "whole.nc"
+    flags = ["train", *TINY, "--steps", "40", "--eta", "0.2"]
+    assert run([*flags, "--out", str(whole)]) == 0
+    monkeypatch.setattr(_train, "until_interrupted", at_once)
+    part = tmp_path / "part.nc"
+    assert run([*flags, "--out", str(part)]) == 130
+    assert "of 40 steps; what ran is saved" in capsys.readouterr().err
+    config = training.config_of_run(part)
+    assert 1 <= config.steps < 40
+    stopped, full = training.read_run(part), training.read_run(whole)
+    np.testing.assert_array_equal(stopped.loss, full.loss[:, : config.steps])
+    assert stopped.final_loss == pytest.approx(full.loss[:, config.steps], rel=1e-5)
+
+
+def test_the_first_ctrl_c_asks_and_the_second_interrupts():
+    before = signal.getsignal(signal.SIGINT)
+    with _train.until_interrupted() as asked:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert asked.wait(5)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_completion_and_python_m():
+    script = app.generate_completion(shell="bash")
+    assert "explain" in script
+    assert "--model-option" in script
+    done = subprocess.run(
+        [sys.executable, "-m", "headcount", "--version"], capture_output=True, text=True
+    )
+    assert done.stdout.strip()[0].isdigit(), done.stderr
+
+
+def test_bad_names_are_found_before_the_heavy_imports():
+    code = (
+        "import sys\nfrom headcount.cli import run\n"
+        "assert run(['train', '--model', 'wu203']) == 2\n"
+        "assert run(['train', '--steps', '0']) == 2\n"
+        "heavy = {'scipy.signal', 'scipy.stats', 'xarray', 'matplotlib', 'pandas'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
