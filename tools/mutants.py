@@ -224,7 +224,9 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
         "",
         f"**Killed {killed} of {counted} mutants ({100 * killed / max(counted, 1):.0f} %).** "
         f"Not counted: {late} that ran out of time, and the equivalent ones below. "
-        "This is a random sample, unless `make mutants` was run in full.",
+        f"They are the first {len(rows)} of a random order. Survivors get tests and are tried "
+        "again, and tests were written with this order in view: the share is no unbiased "
+        "estimate. A new `--seed` gives one.",
         "",
         "| file | killed | survived | equivalent | timeout |",
         "|---|---|---|---|---|",

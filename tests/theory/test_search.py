@@ -259,11 +259,18 @@ FAMILIES = [name for name, claim in claims.items() if claim.families]
 
 @pytest.mark.parametrize("name", [n for n in FAMILIES if known_instances(claims[n])])
 def test_what_is_on_file_is_admissible_and_as_bad_as_the_table_says(name: str) -> None:
-    """The worst ratios that were ever found: docs/power.json must not promise more."""
-    claim = claims[name]
+    """The worst ratios that were ever found: docs/power.json must not promise more.
+
+    Hypotheses may depend on the form: an instance on file is inside those of one form at least.
+    """
+    claim, held = claims[name], (Outcome.HOLDS, Outcome.VACUOUS)
+    forms = [claim.default, *(v for v, f in claim.variants.items() if not f.fails)]
     verdicts = [judge(claim, instance) for instance in known_instances(claim)]
-    for verdict in verdicts:
-        assert verdict.outcome in (Outcome.HOLDS, Outcome.VACUOUS), verdict.message
+    for verdict, instance in zip(verdicts, known_instances(claim), strict=True):
+        assert verdict.outcome is not Outcome.VIOLATED, verdict.message
+        if verdict.outcome not in held:
+            others = [judge(claim, instance, form).outcome for form in forms[1:]]
+            assert set(others) & set(held), verdict.message
     rows = json.loads((ROOT / "docs" / "power.json").read_text())
     best = {row["claim"]: row["best"] for row in rows}  # rows are made claim by claim
     known = [*verdicts, *(judge(claim, target) for target in claim.targets())]

@@ -44,7 +44,16 @@ def _logit_drift_naively(num: Arithmetic, data: Data, lam: list[Number]) -> Numb
 
 
 def _lemma_7(i: PairInstance, variant: str) -> Sides:
-    gap = model.attention(i, i.after) - model.attention(i, i.theta)
+    """beta'_j - beta_j = sum_k (beta'_j beta_k + beta_j beta'_k) tanh((v_j - v_k)/2).
+
+    v are the changes of the logits: as a difference it would be all rounding for small steps.
+    """
+    new, old = model.attention(i, i.after), model.attention(i, i.theta)
+    M = i.tau[0] * (i.d_Q.T @ i.after.W_K + i.W_Q.T @ i.d_K)
+    v = i.X @ M @ jnp.swapaxes(i.X, -1, -2)
+    slopes = jnp.tanh((v[..., :, None] - v[..., None, :]) / 2)
+    both = new[..., :, None] * old[..., None, :] + old[..., :, None] * new[..., None, :]
+    gap = jnp.sum(both * slopes, axis=-1)
     factor = 1.0 if variant == "printed" else 8**-0.5
     largest = jnp.max(jnp.linalg.norm(gap, axis=-1))
     return Sides(largest, factor * _logit_drift(i, lam_of(i)))
