@@ -104,7 +104,7 @@ def promises(sizes: Sizes) -> list[Row]:
             bound, checks = claim.promise(setting, name)
             failing = tuple(check for check in checks if not check.holds)
             rows.append(Row(claim.id, claim.title, name, float(bound.rhs), failing))
-    return rows
+    return sorted(rows, key=lambda row: claims[row.claim].quantity is None)  # losses first
 
 
 def _setting_of(sizes: Sizes) -> Any:
@@ -130,9 +130,10 @@ def table(sizes: Sizes) -> str:
     except HeadcountError as error:
         return f"<p>{escape(str(error))}</p>"
     body = "".join(
-        f"<tr><td>{escape(row.claim)} ({escape(row.variant)})<br>"
+        "<tr style='border-top:1px solid #8884'>"
+        f"<td>{escape(row.claim)} ({escape(row.variant)})<br>"
         f"<small>{escape(row.title)}</small></td>"
-        f"<td style='text-align:right'>{_bound_text(row)}</td>"
+        f"<td style='text-align:right;padding:.2rem 1.2rem'>{_bound_text(row)}</td>"
         f"<td>{escape(row.requirement) or 'every hypothesis holds'}</td></tr>"
         for row in rows
     )
