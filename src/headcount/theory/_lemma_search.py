@@ -33,6 +33,8 @@ _SEEDS = 6
 _CONFIRMED = 4
 """Candidates whose ratio is looked at in ball arithmetic until one agrees with float64."""
 _AGREE = 1e-6
+_ABOVE = 1e-3
+"""A score above the worst confirmed one by more than this is mere rounding."""
 _NOTHING = 1e-200
 """A ratio below this stands for a left side of zero."""
 
@@ -139,7 +141,7 @@ def preferred(
     """
     top = math.log(max([row.ratio for row in table], default=0.0) or 1.0)
     least = max(top / 2, violation)
-    bad = [c for c in order if least < c.scores[own] <= top + _AGREE]
+    bad = [c for c in order if least < c.scores[own] <= top + _ABOVE]
     bad.sort(key=lambda c: sum(np.size(leaf) for leaf in jax.tree.leaves(c.instance)))
-    noise = [c for c in order if c.scores[own] > top + _AGREE]
+    noise = [c for c in order if c.scores[own] > top + _ABOVE]
     return [*bad, *noise, *(c for c in order if c.scores[own] <= least)]
