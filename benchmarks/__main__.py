@@ -20,7 +20,7 @@ from rich.table import Table
 import benchmarks
 from benchmarks._timing import SINGLE_THREADED
 
-ON_REQUEST = ("lemmas", "lab_cost", "lab_workers", "power", "wu2023_widths")
+ON_REQUEST = ("lab_cost", "lab_scale", "lab_workers", "lemmas", "power", "wu2023_widths")
 """Benchmarks that take long, up to hours: run when named."""
 
 

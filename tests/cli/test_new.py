@@ -11,13 +11,13 @@ from headcount.cli import run
 from headcount.cli._new import scaffold
 
 
-@pytest.mark.parametrize(("what", "name"), [("lemma", "my_lemma"), ("figure", "my_figure")])
-def test_the_tests_of_a_new_file_pass(what, name, tmp_path, monkeypatch, capsys):
+def test_the_tests_of_new_files_pass(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run(["new", what, name]) == 0
-    assert f"test_{name}.py" in capsys.readouterr().out
-    assert run(["new", what, name]) == 2
-    assert "exists" in capsys.readouterr().err
+    for what, name in (("lemma", "my_lemma"), ("figure", "my_figure")):
+        assert run(["new", what, name]) == 0
+        assert f"test_{name}.py" in capsys.readouterr().out
+        assert run(["new", what, name]) == 2
+        assert "exists" in capsys.readouterr().err
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

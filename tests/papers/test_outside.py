@@ -110,8 +110,7 @@ def test_a_new_paper_installs_and_is_known(tmp_path):
     flags = ["--variant", "printed", "--budget", "10"]
     found = answer(["falsify", "smith2031/lemma-1", *flags], tmp_path, site)
     assert found["proved"]
-    assert answer(["recheck", found["certificate"]], tmp_path, site)["confirmed"]
-    figure = answer(["reproduce", "smith2031/fig1", "--scale", "smoke"], tmp_path, site)
+    figure = answer(["reproduce", "smith2031/fig1", "--scale", "quick"], tmp_path, site)
     assert [v["outcome"] for v in figure["verdicts"]] == ["confirmed"]
 
 

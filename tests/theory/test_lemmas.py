@@ -242,7 +242,7 @@ def test_a_score_that_trembles_is_taken_for_rounding():
 
 @pytest.mark.parametrize(
     ("name", "violated"),
-    [("true_orthogonal_distance", False), ("false_psi_2_of_bounded", True)],
+    [("true_orthogonal_distance", False), ("false_induced_is_frobenius", True)],
 )
 def test_examples(name, violated):
     (own,) = lemmas_of(str(EXAMPLES / f"{name}.py"))
@@ -342,7 +342,7 @@ class _Terminal:
 @lemma(x=Box(low=-2, high=2))
 def unprovable(x):
     """|det| of a matrix that balls cannot factor."""
-    return jnp.abs(jnp.linalg.det(jnp.stack([jnp.stack([x, 1.0 + x]), jnp.ones(2)]))), 0.9
+    return jnp.abs(jnp.linalg.det(x * jnp.eye(4))), 0.9
 
 
 def test_without_an_enclosure_a_violation_is_reported_as_not_proved():

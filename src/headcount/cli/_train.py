@@ -265,7 +265,9 @@ def _show_table(run: Run, config: TrainConfig, target: Path) -> None:
 
     values = config.resolved()
     console = Console()
-    title = f"{config.model}, width {config.width}, on {config.data}: {config.steps} steps of "
+    title = (
+        f"{config.model}, width {config.width}, on {config.data}: {run.settings['steps']} steps of "
+    )
     title += f"{config.optimiser}, eta = {values['eta']:.4g}, {run.settings['dtype']}"
     table = Table(title=title, title_justify="left")
     for column in ("seed", "loss at start", "smallest loss", "loss at end", "outcome"):

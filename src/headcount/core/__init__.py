@@ -16,7 +16,9 @@ from ._checks import check_even as check_even
 from ._checks import check_finite as check_finite
 from ._checks import check_finite_leaves as check_finite_leaves
 from ._checks import check_fraction as check_fraction
+from ._checks import check_kind as check_kind
 from ._checks import check_nonnegative as check_nonnegative
+from ._checks import check_numbers as check_numbers
 from ._checks import check_positive as check_positive
 from ._checks import check_samples as check_samples
 from ._checks import check_shape as check_shape

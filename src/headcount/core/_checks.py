@@ -58,9 +58,26 @@ def check_even(argument: str, value: int) -> int:
     return int(value)
 
 
+def check_kind(argument: str, value: Any, kinds: Any, *, fix: str) -> Any:
+    """A value of one of these types."""
+    if not isinstance(value, kinds):
+        raise BadArgument(argument, value, f"is a {type(value).__name__}", fix=fix)
+    return value
+
+
+def check_numbers(argument: str, values: Any) -> Any:
+    """Values as an array of float64."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadArgument(
+            argument, values, f"are no real numbers ({error})", fix="give numbers of equal shapes"
+        ) from error
+
+
 def check_choice(argument: str, value: Any, choices: Collection[Any]) -> Any:
     """One of a closed list of values."""
-    if value not in choices:
+    if isinstance(value, np.ndarray) or value not in tuple(choices):
         listed = ", ".join(str(c) for c in choices)
         raise BadArgument(argument, value, "is not a known choice", fix=f"choose from: {listed}")
     return value
@@ -114,4 +131,6 @@ def check_samples(x: Any, y: Any) -> tuple[int, int, int]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
+        return False
+    return not isinstance(value, int) or abs(value) < 10**300  # larger ones are no float

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from ._checks import check_kind
 from ._registry import Registry
 from ._types import Array
 
@@ -66,7 +67,8 @@ LOGISTIC = losses.register(
 
 def loss_of(loss: Loss | str) -> Loss:
     """The loss itself, or the registered one of this name."""
-    return losses[loss] if isinstance(loss, str) else loss
+    fix = f"use {', '.join(losses)}"
+    return losses[loss] if isinstance(loss, str) else check_kind("loss", loss, Loss, fix=fix)
 
 
 def total(loss: Loss | str, f: Vector, y: Vector) -> Float[Array, ""]:

@@ -13,7 +13,7 @@ import re
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -153,21 +153,29 @@ class DaskExecutor(TrialExecutor):
         arguments = (call.task, self._expected, self._settings, self._probe)
         # One name for all: the scheduler then keeps in its own queue what no worker can start.
         key = (self._name, next(self._numbers))
-        call.remote = self._client.submit(
-            _run_on_worker, *arguments, key=key, pure=False, resources=limits
-        )
-        call.remote.add_done_callback(partial(self._receive, call))
+        try:
+            call.remote = self._client.submit(
+                _run_on_worker, *arguments, key=key, pure=False, resources=limits
+            )
+        except Exception:  # whatever a client raises that has just lost its scheduler
+            self._lose(call)
+        else:
+            call.remote.add_done_callback(partial(self._receive, call))
 
     def _receive(self, call: _Call, remote: distributed.Future) -> None:
         """Called in a thread of the client when a call has ended, however."""
         if remote is not call.remote or call.future.done() or self._closed:
             return
-        if remote.status in ("cancelled", "lost"):
-            self._lose(call)
-            return
         try:
             call.future.set_result(self._answer(call, remote))
-        except Exception as error:  # every way to fail is told to the sweep
+        except CancelledError:
+            self._lose(call)
+            return
+        except (OSError, TimeoutError):
+            # The worker died with the answer. Asked again, the next one finds the trial stored.
+            self._send(call)
+            return
+        except Exception as error:  # every other way to fail is told to the sweep
             call.future.set_exception(error)
         with self._lock:
             if call in self._calls:
@@ -182,6 +190,8 @@ class DaskExecutor(TrialExecutor):
         except KilledWorker as error:
             times = error.allowed_failures + 1
             raise WorkerDied(f"the Dask workers that computed it died, {times} in a row") from error
+        except (CancelledError, OSError, TimeoutError):
+            raise
         except Exception as error:
             name = type(error).__name__
             raise ExecutionError(f"a Dask worker gave no answer ({name}: {error})") from error

@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core import BadArgument
+from ..core import BadArgument, check_kind
 from ._figure import Trial
 from ._trial import run_trial
 
@@ -103,7 +103,7 @@ def open_executor(name: str | Executor | TrialExecutor, workers: int | None) -> 
         return name
     if isinstance(name, Executor):
         return _AnyExecutor(name)
-    kind, _, rest = name.partition(":")
+    kind, _, rest = check_kind("executor", name, str, fix=f"use {EXECUTORS}").partition(":")
     if workers is not None and kind != "processes":
         raise BadArgument(
             "workers", workers, f"does not apply to {name}", fix="leave it out: it has its own"

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import BadArgument, check_choice, check_count
+import numpy as np
+
+from ..core import BadArgument, check_choice, check_count, check_kind
 from ._address import canonical_json, content_address
 from ._costs import CostModel
 from ._errors import CorruptFile
@@ -83,14 +85,19 @@ def make_plan(
 ) -> Plan:
     """The trials of a figure; seeds default to the scale's own number of them, from zero."""
     figure = figures[figure] if isinstance(figure, str) else figure
+    check_kind("figure", figure, Figure, fix="give its name, such as arda2026/fig1")
+    options = {} if options is None else options
+    check_kind("options", options, Mapping, fix="give names with their values")
+    seeds = seeds.tolist() if isinstance(seeds, np.ndarray) else seeds
+    check_kind("seeds", [] if seeds is None else seeds, Sequence, fix="use a list")
     check_choice("scale", scale, SCALES)
     settings = figure.scales[scale]
     chosen = tuple(range(settings["seeds"])) if seeds is None else tuple(seeds)
-    if not chosen or len(set(chosen)) != len(chosen):
-        raise BadArgument("seeds", chosen, "must be distinct, at least one", fix="e.g. 0:10")
     for seed in chosen:
         check_count("seeds", seed, least=0)
-    selected = figure.choose(options or {})
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise BadArgument("seeds", chosen, "must be distinct, at least one", fix="e.g. 0:10")
+    selected = figure.choose(options)
     settings = {**settings, "seeds": len(chosen)}
     trials = tuple(figure.trials(settings, chosen, selected))
     _check_trials(figure, trials)

@@ -54,6 +54,7 @@ class ProcessExecutor(Executor, TrialExecutor):
         if self.workers > MOST_WORKERS:
             problem = f"are more than {MOST_WORKERS} processes"
             raise BadArgument("workers", workers, problem, fix="one per core is best: leave it out")
+        self.window = max(256, 4 * self.workers)
         self._waiting: list[_Call] = []
         self._groups: set[str] = set()
         self._changed = threading.Condition()

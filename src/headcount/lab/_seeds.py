@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core import BadArgument
+from ..core import BadArgument, check_kind
 
 MOST_SEEDS = 10_000
 """A plan lists every trial; a million seeds are a typing mistake, or a job for several plans."""
@@ -16,6 +16,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     >>> parse_seeds("0:3,10")
     (0, 1, 2, 10)
     """
+    check_kind("seeds", text, str, fix="use 0:10 or 0,3,5")
     seeds: list[int] = []
     for part in text.split(","):
         try:
@@ -46,7 +47,8 @@ def parse_options(texts: Iterable[str]) -> dict[str, str]:
     {'teacher': 'code'}
     """
     options: dict[str, str] = {}
-    for text in texts:
+    for text in check_kind("option", texts, (list, tuple), fix="give a list of name=value"):
+        check_kind("option", text, str, fix="e.g. teacher=code")
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
             raise BadArgument("option", text, "must be name=value", fix="e.g. teacher=code")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Num
 
-from ..core import Array, BadArgument, check_choice, check_fraction, integers, stream
+from ..core import Array, BadArgument, check_choice, check_fraction, check_numbers, integers, stream
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -139,7 +139,7 @@ def paired_difference(
     a: Num[Array, "seed"], b: Num[Array, "seed"], confidence: float = CONFIDENCE
 ) -> Estimate:
     """Mean of a - b over seeds that have both, with its t interval."""
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    a, b = check_numbers("a", a), check_numbers("b", b)
     if a.shape != b.shape:
         raise BadArgument(
             "b", f"array of shape {b.shape}", f"must pair with {a.shape}", fix="match"
@@ -162,7 +162,7 @@ def loglog_slope(
     seeds. The draws come from a named stream: the same data give the same interval.
     """
     check_fraction("confidence", confidence)
-    x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
+    x, y = check_numbers("x", x), np.atleast_2d(check_numbers("y", y))
     if y.shape[1] != x.size or x.size < 2 or np.unique(x).size < 2:
         raise BadArgument(
             "y",
@@ -215,7 +215,10 @@ def trend(
 
     +1: every seed rises at every step; -1: every seed falls; 0: no monotone trend.
     """
-    x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
+    x, y = check_numbers("x", x), np.atleast_2d(check_numbers("y", y))
+    if y.ndim != 2 or x.ndim != 1 or not x.size or y.shape[1] != x.size:
+        problem = f"must be (seeds, points) for x of shape {x.shape}"
+        raise BadArgument("y", f"array of shape {y.shape}", problem, fix="match")
     rows = y[np.isfinite(y).all(axis=1)]
     taus = np.array([_kendall(x, row) for row in rows])
     estimate = mean(taus, confidence)
@@ -315,5 +318,5 @@ def fitted_slope(data: xr.Dataset, name: str) -> Estimate:
 
 
 def _finite(values: Any) -> Num[Array, "seed"]:
-    sample = np.asarray(values, dtype=float).ravel()
+    sample = check_numbers("values", values).ravel()
     return sample[np.isfinite(sample)]

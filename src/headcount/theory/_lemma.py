@@ -12,6 +12,7 @@ The function returns its two sides. It has no slow twin: a violation is proved o
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -87,8 +88,7 @@ class Lemma(Claim):
 
     def raw_of(self, variable: str, instance: Instance) -> dict[str, Any]:
         """The raw arrays of one variable."""
-        blocks = self.variables[variable].blocks
-        return {block: getattr(instance, below(variable, block)) for block in blocks}
+        return _raw_of(variable, self.variables[variable], instance)
 
     def sizes_of(self, instance: Instance) -> dict[str, int]:
         """The named sizes of an instance."""
@@ -96,7 +96,8 @@ class Lemma(Claim):
 
     def family(self, sizes: Sizes) -> Family:
         """The instances of one choice of sizes."""
-        return _family(self, sizes)
+        variables, named = tuple(self.variables.items()), tuple(self.named_sizes.items())
+        return _family(self.shape_of_instances, variables, named, tuple(sizes.items()))
 
 
 def sizes_of_instance(instance: Instance, named: Mapping[str, Size]) -> dict[str, int]:
@@ -116,14 +117,17 @@ def points_of(
 ) -> dict[str, Any]:
     """The points of all variables, computed from the raw arrays of an instance."""
     own = sizes_of_instance(instance, named)
-    return {
-        key: space.point({b: getattr(instance, below(key, b)) for b in space.blocks}, own)
-        for key, space in spaces.items()
-    }
+    return {key: space.point(_raw_of(key, space, instance), own) for key, space in spaces.items()}
 
 
-def _family(lemma: Lemma, sizes: Sizes) -> Family:
-    kind, variables = lemma.shape_of_instances, lemma.variables
+def _raw_of(variable: str, space: Space, instance: Instance) -> dict[str, Any]:
+    return {block: getattr(instance, below(variable, block)) for block in space.blocks}
+
+
+@functools.lru_cache(maxsize=256)
+def _family(kind: type, spaces: tuple[Any, ...], sized: tuple[Any, ...], at: Any) -> Family:
+    """The same family for all variants of a lemma: what is compiled for it is compiled once."""
+    variables, named, sizes = dict(spaces), dict(sized), dict(at)
     static = {f.name: sizes[f.name[5:]] for f in dataclasses.fields(kind) if f.type == "int"}
 
     def draw(rng: np.random.Generator, count: int) -> Instance:
@@ -135,11 +139,11 @@ def _family(lemma: Lemma, sizes: Sizes) -> Family:
         return kind(**arrays, **static)
 
     def project(instance: Instance) -> Instance:
-        own = lemma.sizes_of(instance)
+        own = sizes_of_instance(instance, named)
         arrays = {
             below(name, block): value
             for name, space in variables.items()
-            for block, value in space.inside(lemma.raw_of(name, instance), own).items()
+            for block, value in space.inside(_raw_of(name, space, instance), own).items()
         }
         return kind(**arrays, **{name: getattr(instance, name) for name in static})
 

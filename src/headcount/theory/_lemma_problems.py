@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -12,7 +13,7 @@ from flint import arb
 
 from ..core import BadArgument, float64
 from ._ball_jaxpr import BallProgram, Unsupported
-from ._claim import Family, Instance, Kind
+from ._claim import Family, Hypothesis, Instance, Kind
 from ._compilation import quick_compilation
 from ._lemma import Lemma
 from ._lemma_report import in_words
@@ -75,7 +76,7 @@ def check_here(
 ) -> None:
     """On draws of every sort, admissible ones must give numbers of the right sign."""
     raw = starts(family, rng, count)
-    batch, measured, sides = _evaluator(lemma, variant, family)(raw)
+    batch, measured, sides = _evaluator(lemma.sides, lemma.hypotheses, variant, family)(raw)
     apply = np.ones(count, bool)
     for value, limit in measured:
         apply &= np.asarray(value) <= np.asarray(limit)
@@ -94,11 +95,12 @@ def check_here(
             raise BadArgument("lemma", lemma.id, text, fix=_fix(problem))
 
 
-def _evaluator(lemma: Lemma, variant: str, family: Family) -> Any:
+@functools.lru_cache(maxsize=32)
+def _evaluator(sides: Any, hypotheses: tuple[Hypothesis, ...], variant: str, family: Family) -> Any:
     def evaluate(raw: Instance) -> Any:
         instance = family.project(raw)
-        measured = [(h.value(instance), h.limit(instance, variant)) for h in lemma.hypotheses]
-        return instance, measured, lemma.sides(instance, variant)
+        measured = [(h.value(instance), h.limit(instance, variant)) for h in hypotheses]
+        return instance, measured, sides(instance, variant)
 
     return jax.jit(jax.vmap(evaluate), compiler_options=quick_compilation())
 

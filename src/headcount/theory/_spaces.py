@@ -351,6 +351,9 @@ class Signs(_ArraySpace):
 
     discrete = True
 
+    def _kept(self, x: Any) -> Any:
+        return jnp.clip(x, -1.0, 1.0)  # not only signs: small entries turn with small steps
+
     def value(self, x: Any) -> Any:
         return jnp.where(x < 0, -1.0, 1.0)
 

@@ -24,6 +24,7 @@ from ..core import (
     activation_named,
     check_choice,
     check_count,
+    check_kind,
     losses,
     papers,
     suggestion,
@@ -69,6 +70,8 @@ class ProblemConfig(BaseModel):
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """A checked configuration; a wrong field is a `BadArgument` that names it."""
+        for name in values:
+            check_kind("config", name, str, fix="name every value")
         try:
             return cls(**{name: value for name, value in values.items() if value is not None})
         except ValidationError as error:

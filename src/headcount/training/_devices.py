@@ -23,7 +23,7 @@ def sample_mesh(devices: int | Sequence[jax.Device] | None) -> Mesh | None:
     """The mesh of the first so many devices, or of these; None where one device does it all."""
     if devices is None:
         return None
-    if isinstance(devices, (int, np.integer)):
+    if isinstance(devices, (int, np.integer)):  # True is refused by the check
         wanted = check_count("devices", devices)
         devices = jax.devices()[:wanted]
         if len(devices) < wanted:
@@ -33,6 +33,11 @@ def sample_mesh(devices: int | Sequence[jax.Device] | None) -> Mesh | None:
                 f"are more than the {len(devices)} that JAX sees",
                 fix="on CPU, XLA_FLAGS=--xla_force_host_platform_device_count=2 makes two",
             )
+    ours = isinstance(devices, (list, tuple)) and all(isinstance(d, jax.Device) for d in devices)
+    if not ours:
+        raise BadArgument(
+            "devices", devices, "are no devices", fix="give a number or jax.devices()"
+        )
     return Mesh(np.array(devices), (SAMPLES,)) if len(devices) > 1 else None
 
 

@@ -17,6 +17,7 @@ from ..core import (
     check_choice,
     check_count,
     check_finite,
+    check_kind,
     check_samples,
     check_shape,
 )
@@ -29,6 +30,7 @@ from ._recorders import Recorder, recorders
 from ._rules import UpdateRule
 from ._tracers import Tracer, tracers
 
+MOST_STEPS = 10**9
 KEEP = ("average", "best")
 
 
@@ -77,6 +79,12 @@ class Setup:
 
     def __post_init__(self) -> None:
         check_count("steps", self.steps)
+        if self.steps > MOST_STEPS:
+            problem = f"are more than {MOST_STEPS}: the loss of every step is kept"
+            raise BadArgument("steps", self.steps, problem, fix="use fewer steps")
+        if not callable(self.model):
+            fix = "give a function of parameters and one sample"
+            raise BadArgument("model", self.model, "cannot be called", fix=fix)
         check_count("record_every", self.every)
         if self.chunk is not None:
             check_count("chunk", self.chunk)
@@ -131,6 +139,8 @@ class Setup:
     def _check_passes(self) -> None:
         """Tokens are of the form that is claimed, and tracers find a pass over all samples."""
         if self.tokens is not None:
+            fix = "give a PositionalTokens, or leave it out"
+            check_kind("tokens", self.tokens, PositionalTokens, fix=fix)
             self.tokens.check("x", self.x)
             if self.validation is not None:
                 self.tokens.check("validation x", self.validation[0])

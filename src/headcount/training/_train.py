@@ -13,7 +13,17 @@ import numpy as np
 import optax
 from jaxtyping import Num
 
-from ..core import MEAN_SQUARED, Array, Loss, cast, loss_of, precision, stream
+from ..core import (
+    MEAN_SQUARED,
+    Array,
+    BadArgument,
+    Loss,
+    cast,
+    check_kind,
+    loss_of,
+    precision,
+    stream,
+)
 from ..data import PositionalTokens
 from ._devices import place, sample_mesh
 from ._loop import Problem, State
@@ -89,12 +99,12 @@ def train(
         rule=as_rule(rule),
         steps=steps,
         loss=loss_of(loss),
-        seeds=tuple(seeds) if seeds is not None else (0,),
-        validation=None if validation is None else _validation(*validation),
-        recorders=tuple(recorders[r] if isinstance(r, str) else r for r in _listed(record)),
+        seeds=tuple(_listed("seeds", seeds)) if seeds is not None else (0,),
+        validation=None if validation is None else _validation(validation),
+        recorders=_functions("record", recorders, record),
         every=steps if record_every is None else record_every,
-        tracers=tuple(tracers[t] if isinstance(t, str) else t for t in _listed(trace)),
-        keep=_listed(keep),
+        tracers=_functions("trace", tracers, trace),
+        keep=_listed("keep", keep),
         dtype=dtype,
         chunk=chunk,
         tokens=tokens,
@@ -105,13 +115,27 @@ def train(
     return run if seeds is not None else run.without_seeds()
 
 
-def _listed(names: Any) -> tuple[Any, ...]:
+def _listed(argument: str, names: Any) -> tuple[Any, ...]:
     """One name or function, or several."""
-    return (names,) if isinstance(names, str) or callable(names) else tuple(names)
+    if isinstance(names, str) or callable(names):
+        return (names,)
+    names = names.tolist() if isinstance(names, np.ndarray) else names
+    return tuple(check_kind(argument, names, Sequence, fix="give one or a list of them"))
 
 
-def _validation(x: Any, y: Any) -> tuple[Array, Array]:
-    return as_floats("validation x", x), as_floats("validation y", y)
+def _functions(argument: str, known: Any, names: Any) -> tuple[Any, ...]:
+    """Registered functions by name, or one's own."""
+    chosen = tuple(known[n] if isinstance(n, str) else n for n in _listed(argument, names))
+    for each in chosen:
+        if not callable(each):
+            raise BadArgument(argument, each, "is no function", fix=f"use {', '.join(known)}")
+    return chosen
+
+
+def _validation(pair: Any) -> tuple[Array, Array]:
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise BadArgument("validation", pair, "is no pair of samples and labels", fix="give (x, y)")
+    return as_floats("validation x", pair[0]), as_floats("validation y", pair[1])
 
 
 def stack_seeds(trees: Sequence[Any]) -> Any:

@@ -22,6 +22,7 @@ PANELS = {
 }
 PLAUSIBLE = 0.88
 """What a small pretrained encoder with all heads reaches on SST-2 sentences when fully tuned."""
+WELL_TUNED = f"with all heads the validation accuracy at the end is above {PLAUSIBLE}"
 
 
 def trials(
@@ -64,8 +65,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         claim = f"the {words} at the end {verb} with h"
         found.append(monotone(claim, h, curves[:, :, -1], direction))
     last = one["validation_accuracy"].transpose("seed", "h", "record").values[:, -1, -1]
-    claim = f"with {h[-1]:g} heads the validation accuracy at the end is above {PLAUSIBLE}"
-    return [*found, threshold(claim, last, above=PLAUSIBLE)]
+    return [*found, threshold(WELL_TUNED, last, above=PLAUSIBLE)]
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
@@ -97,8 +97,8 @@ figure = register(
                 "records": 4, "without_files": "made up", **_SHARED,
             },
             "quick": {
-                "seeds": 3, "head_counts": [1, 4, 12], "sentences": 640, "validated": 300,
-                "epochs": 2, "records": 8, "without_files": "refuse", **_SHARED,
+                "seeds": 3, "head_counts": [1, 4, 12], "sentences": 1600, "validated": 300,
+                "epochs": 3, "records": 6, "without_files": "refuse", **_SHARED,
             },
             "paper": {
                 "seeds": 2, "head_counts": [1, 4, 12], "sentences": 67349, "validated": 872,
@@ -111,6 +111,7 @@ figure = register(
         plot=plot,
         options=OPTIONS,
         layout=(2, 2),
+        needs={WELL_TUNED: {"sentences": 6920, "epochs": 5}},
         notes="Given: roberta-base, AdamW 5e-6, batches of 32, 5 epochs. Ours: the numbers of "
         "heads and what they mean (heads=mask keeps the first h of every layer, heads=resplit "
         "cuts the same width into h), constant rate, weight decay 0.01, no dropout, sentences cut "

@@ -94,7 +94,7 @@ figure = register(
                 "kernel_samples": 12, "without_files": "made up", **_SHARED,
             },
             "quick": {
-                "seeds": 3, "head_counts": [1, 12], "sentences": 640, "epochs": 2, "records": 2,
+                "seeds": 3, "head_counts": [1, 12], "sentences": 1600, "epochs": 3, "records": 3,
                 "kernel_samples": 100, "without_files": "refuse", **_SHARED,
             },
             "paper": {

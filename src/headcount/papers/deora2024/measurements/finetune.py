@@ -200,4 +200,5 @@ finetuning = Measurement(
         "longest_sentence": (),
     },
     estimate=_cost,
+    may_be_nan=("train_loss", "train_accuracy"),  # no batch was seen before the first record
 )
