@@ -160,6 +160,7 @@ def falsify(
     if isinstance(claim, Lemma):
         name, plan = claim.variant(variant), budget_of(budget, LEMMA_BUDGETS)
         found, instances, table = search_lemma(claim, name, plan, seed, tell)
+        table = tuple(sorted(table, key=lambda row: tuple(row.sizes.values())))
     else:
         name, plan = claim.variant(variant), budget_of(budget)
         found, instances = candidates(claim, name, plan, seed, cold, tell)

@@ -58,7 +58,7 @@ def _exponents(rows: Sequence[SizeRatio], names: Sequence[str]) -> dict[str, flo
 
 def _sentence(name: str, exponent: float) -> str:
     if abs(exponent) < _FLAT:
-        return f"the constant does not depend on {name} (exponent {exponent:+.2f})"
+        return f"the constant does not depend on {name} (exponent {round(exponent, 2) + 0.0:.2f})"
     size = abs(exponent)
     power = f"{name}^{size:.2g}"
     for whole, text in ((0.5, f"sqrt({name})"), (1.0, name), (2.0, f"{name}^2")):
