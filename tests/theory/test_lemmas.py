@@ -67,7 +67,7 @@ def test_the_example_works_as_a_file(tmp_path, monkeypatch, capsys):
     assert found["claim"] == "my_lemma.py:softmax_is_half_lipschitz"
     assert not found["violated"]
     assert 0.99 < found["worst_ratio"] <= 1 + 1e-9
-    assert [row["T"] for row in found["per_size"]] == [1, 8, 2, 4]
+    assert [row["T"] for row in found["per_size"]] == [1, 2, 4, 8]
     assert found["growth"] == [found["growth"][0]]
     assert found["growth"][0].startswith("the constant does not depend on T")
     assert "outside the current folder" not in printed.err

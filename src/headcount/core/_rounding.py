@@ -49,7 +49,7 @@ def interval_text(low: float, high: float) -> str:
     """[low, high], rounded outwards, with as many digits as their distance deserves.
 
     >>> interval_text(0.01234561, 0.01234609), interval_text(-2.1e-17, 3.4e-17)
-    ('[0.01234561, 0.01234609]', '[-2.1e-17, 3.4e-17]')
+    ('[0.0123456, 0.0123461]', '[-2.1e-17, 3.4e-17]')
     """
     for digits in range(2, 17):
         ends = round_down(low, digits), round_up(high, digits)

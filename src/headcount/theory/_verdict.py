@@ -107,7 +107,7 @@ def worst_entry(lhs: Any, rhs: Any) -> tuple[float, float, float]:
     left, right = np.broadcast_arrays(
         np.asarray(lhs, float).ravel(), np.asarray(rhs, float).ravel()
     )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # inf/inf is NaN, the worst there is
         ratios = _ratios(left, right, np)
     hardness = np.where(np.isnan(ratios), np.inf, ratios)
     top = np.max(hardness)
