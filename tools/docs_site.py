@@ -18,20 +18,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import headcount
+
 ROOT = Path(__file__).parents[1]
-LAYERS = (
-    "core",
-    "models",
-    "data",
-    "training",
-    "kernels",
-    "theory",
-    "lab",
-    "papers",
-    "report",
-    "explore",
-    "cli",
-)
+LAYERS = tuple(name for name in headcount.__all__ if name != "__version__")
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", flags=re.DOTALL)
 
 

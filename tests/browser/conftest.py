@@ -49,6 +49,19 @@ def open_page(browser: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
+def reads_well(open_page: Any, serious: Any) -> Any:
+    """Opens a page and asserts: no wider than the window, no complaint, nothing serious by axe."""
+
+    def check(address: str, width: int, scheme: str) -> None:
+        opened = open_page(address, width, scheme)
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        assert opened.complaints == []  # before axe, which reads style sheets in ways files refuse
+        assert serious(opened) == []
+
+    return check
+
+
+@pytest.fixture
 def serious() -> Any:
     """What axe finds on a page, of serious or critical impact."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()

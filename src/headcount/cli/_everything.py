@@ -13,7 +13,7 @@ SIZES: Mapping[str, dict[str, Any]] = {
 }
 """Of the audit of each paper and of its head count."""
 COUNTED = {"smoke": 4, "quick": 10, "paper": 50}
-"""Samples of a head count: theorems of wu2023 are asked at hundreds of widths, n^2 work each."""
+"""Samples of a head count: theorems may be asked at hundreds of widths with n^2 work each."""
 COMPARED_DATA = "dm1"
 SHARE = 0.1
 """The target of head counts: this share of the loss at the start."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Figure, Finding, Trial, monotone, over_seeds, register, threshold
+from ....lab import Figure, Finding, Trial, monotone, over_seeds, register, threshold
 from ..measurements.finetune import finetuning
-from .text import OPTIONS, one_setting, say_which_text, text_setting
+from .text import OPTIONS, draw_by_heads, one_setting, text_setting
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -70,18 +70,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Four panels against the epoch, one curve per number of heads."""
-    one = one_setting(data)
-    for ax, (name, label) in zip(axes, PANELS.items(), strict=True):
-        for index, h in enumerate(one["h"].values):
-            curve, epoch = one.sel(h=h), one["epoch"].sel(h=h).isel(seed=0).values
-            low, high = (curve[f"mean_{name}_{end}"].values for end in ("low", "high"))
-            colour = COLOURS[index % len(COLOURS)]
-            ax.plot(epoch, curve[f"mean_{name}"].values, color=colour, label=f"h = {h}")
-            ax.fill_between(epoch, low, high, color=colour, alpha=0.15, linewidth=0)
-        ax.set_xlabel("epoch")
-        ax.set_ylabel(label)
-    axes[0].legend(fontsize=7)
-    say_which_text(data, axes)
+    draw_by_heads(data, axes, PANELS)
 
 
 _SHARED: dict[str, Any] = {"batch_size": 32, "longest": 128}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ....lab import COLOURS
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -60,7 +62,25 @@ def one_setting(data: xr.Dataset) -> xr.Dataset:
     return data.isel(model=0, data=0, heads=0, drop=True)
 
 
-def say_which_text(data: xr.Dataset, axes: Sequence[Any]) -> None:
+def draw_by_heads(
+    data: xr.Dataset, axes: Sequence[Any], panels: Mapping[str, str], style: str = "-"
+) -> None:
+    """One panel for each of `panels` (name: label) against the epoch, one curve for each h."""
+    one = one_setting(data)
+    for ax, (name, label) in zip(axes, panels.items(), strict=True):
+        for index, h in enumerate(one["h"].values):
+            curve, epoch = one.sel(h=h), one["epoch"].sel(h=h).isel(seed=0).values
+            low, high = (curve[f"mean_{name}_{end}"].values for end in ("low", "high"))
+            colour = COLOURS[index % len(COLOURS)]
+            ax.plot(epoch, curve[f"mean_{name}"].values, style, color=colour, label=f"h = {h}")
+            ax.fill_between(epoch, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.set_xlabel("epoch")
+        ax.set_ylabel(label)
+    axes[0].legend(fontsize=7)
+    _say_which_text(data, axes)
+
+
+def _say_which_text(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Model, data and the meaning of h on the figure's face."""
     model, name, rule = (str(data[key].values.ravel()[0]) for key in ("model", "data", "heads"))
     words = f"{MODELS[model.partition(':')[0]]}; {DATA[name]}; {RULES[rule]}"

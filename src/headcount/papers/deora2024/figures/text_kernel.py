@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Figure, Finding, Trial, monotone, over_seeds, register, threshold
+from ....lab import Figure, Finding, Trial, monotone, over_seeds, register, threshold
 from ..measurements.text_kernel import CURVES, text_kernel
-from .text import OPTIONS, one_setting, say_which_text, text_setting
+from .text import OPTIONS, draw_by_heads, one_setting, text_setting
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -65,20 +65,10 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Change of both kernels, movement of weights and loss against the epoch."""
-    one = one_setting(data)
-    for ax, (name, label) in zip(axes, PANELS.items(), strict=True):
-        for index, h in enumerate(one["h"].values):
-            curve, epoch = one.sel(h=h), one["epoch"].sel(h=h).isel(seed=0).values
-            low, high = (curve[f"mean_{name}_{end}"].values for end in ("low", "high"))
-            colour = COLOURS[index % len(COLOURS)]
-            ax.plot(epoch, curve[f"mean_{name}"].values, "o-", color=colour, label=f"h = {h}")
-            ax.fill_between(epoch, low, high, color=colour, alpha=0.15, linewidth=0)
+    draw_by_heads(data, axes, PANELS, "o-")
+    for ax, name in zip(axes, PANELS, strict=True):
         if name != "loss":
             ax.axhline(LAZY, color="0.45", linestyle=":")
-        ax.set_xlabel("epoch")
-        ax.set_ylabel(label)
-    axes[0].legend(fontsize=7)
-    say_which_text(data, axes)
 
 
 _SHARED: dict[str, Any] = {"batch_size": 32, "longest": 128, "validated": 1}
