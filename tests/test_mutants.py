@@ -64,7 +64,7 @@ def test_a_change_is_made_where_it_was_found_and_still_compiles() -> None:
 
 def test_every_source_has_tests_and_a_sample_is_named() -> None:
     for path in driver.sources():
-        assert driver.tests_of(path), path
+        assert driver.tests_of(path, driver.ROOT), path
     first, again, other = (driver.chosen(["theory/domain.py"], 9, s) for s in ("a", "a", "b"))
     assert first == again != other
     assert len(set(first)) == 9
@@ -81,18 +81,37 @@ def test_timeouts_and_equivalents_do_not_count(monkeypatch: pytest.MonkeyPatch) 
         for k, outcome in enumerate(outcomes)
     ]
     assert driver.score(rows) == (2, 3)
-    text = driver.page(rows)
-    assert "Killed 2 of 3 mutants (67 %)" in text
+    text = driver.page({"seed": "here", "of": 90, "rows": rows})
+    assert "Killed 2 of 3 mutants (67 %; 95 % interval 9 to 99 %)" in text
+    assert 'the first 5 of the 90 mutants in the random order of the seed "here"' in text
     assert "| `theory/a.py` | 2 | 1 | 1 | 1 |" in text
     assert "- `theory/a.py:f: 3`: same" in text
 
 
 def test_the_committed_page_is_that_of_the_committed_results() -> None:
-    rows = json.loads(driver.STORE.read_text())
-    assert driver.PAGE.read_text() == driver.page(rows)
-    assert {row["outcome"] for row in rows} <= {"killed", "survived", "timeout"}
-    known = {row["mutant"] for row in rows}
-    assert set(driver.equivalents()) <= known, "an equivalent that was never measured"
+    draw = json.loads(driver.STORE.read_text())
+    assert driver.PAGE.read_text() == driver.page(draw)
+    assert {row["outcome"] for row in draw["rows"]} <= {"killed", "survived", "timeout"}
+    every = {mutant.name for mutant in driver.chosen(driver.sources(), None, "")}
+    assert set(driver.equivalents()) <= every, "an equivalent of code that is gone"
+
+
+def test_a_second_try_does_not_change_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "STORE", tmp_path / "mutants.json")
+    monkeypatch.setattr(driver, "PAGE", tmp_path / "mutants.md")
+    row = {"mutant": "theory/a.py:f: 1 -> 2", "line": 1, "kind": "sign", "outcome": "survived"}
+    driver.record(row, "one", [row["mutant"]])
+    rows = driver.record({**row, "outcome": "killed"}, "one", [row["mutant"]])
+    assert (rows[0]["outcome"], rows[0]["again"]) == ("survived", "killed")
+    assert driver.score(rows) == (0, 1)
+    assert "(sign): killed by a test that was written since" in driver.PAGE.read_text()
+    other = driver.record({**row, "mutant": "theory/b.py"}, "two", [row["mutant"], "theory/b.py"])
+    assert [r["mutant"] for r in other] == ["theory/b.py"]
+    assert driver.draw_on_file()["of"] == 2
+    assert "tests for their survivors: 0 of 1 (seed one)." in driver.PAGE.read_text()
+    assert driver.record(row, "two", [row["mutant"]]) == [row]
 
 
 def test_a_planted_bug_in_a_copy_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,11 +129,16 @@ def test_a_planted_bug_in_a_copy_is_caught(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / "root" / name).write_text("")
     monkeypatch.setattr(driver, "ROOT", tmp_path / "root")
     source = "def double(x):\n    return 2 * x\n\n\ndef unused(x):\n    return 5 * x\n"
+    # What runs at import is imported afresh, the rest is taken over by a process that has it.
+    source += "\n\ndef made(k):\n    return k + 7\n\n\nMADE = made(3)\n"
+    source += "LATER = [lambda x: x - 9]\n"
     (tmp_path / "root/src/headcount/__init__.py").write_text("")
     (tmp_path / "root/src/headcount/theory/__init__.py").write_text("")
     (tmp_path / "root/src/headcount/theory/_count.py").write_text(source)
     (tmp_path / "root/tests/theory/test_count.py").write_text(
-        "from headcount.theory._count import double\n\n\ndef test():\n    assert double(3) == 6\n"
+        "from headcount.theory._count import LATER, MADE, double\n\n\n"
+        "def test():\n    assert double(3) == 6\n\n\n"
+        "def test_others():\n    assert (MADE, LATER[0](9)) == (10, 0)\n"
     )
     rows = list(driver.measure(driver.chosen(["theory/_count.py"], None, "")))
     outcomes = {row["mutant"].split(": ", 1)[1]: row["outcome"] for row in rows}
@@ -123,5 +147,10 @@ def test_a_planted_bug_in_a_copy_is_caught(tmp_path: Path, monkeypatch: pytest.M
         "2 -> 3": "killed",
         "5 * x -> (5 / x)": "survived",
         "5 -> 6": "survived",
+        "k + 7 -> (k - 7)": "killed",
+        "7 -> 8": "killed",
+        "3 -> 4": "killed",
+        "x - 9 -> (x + 9)": "killed",
+        "9 -> 10": "killed",
     }
     assert (tmp_path / "root/src/headcount/theory/_count.py").read_text() == source

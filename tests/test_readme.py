@@ -73,3 +73,10 @@ def test_the_table_counts_what_is_registered(key):
     false = sum(any(form.fails for form in claim.variants.values()) for claim in own)
     notes = sum(str(name).startswith(f"{key}/") for name in errata)
     assert tuple(map(int, row)) == (len(own), false, notes)
+
+
+def test_verdicts_on_file_give_way_to_those_of_their_scale_or_a_larger_one():
+    before = {"a": {"scale": "paper"}, "b": {"scale": "quick"}, "c": {"scale": "paper", "old": 1}}
+    found = {"a": {"scale": "quick"}, "b": {"scale": "paper"}, "c": {"scale": "paper"}}
+    expected = {"a": before["a"], "b": found["b"], "c": found["c"], "d": {"scale": "quick"}}
+    assert verdicts.merged(before, {**found, "d": {"scale": "quick"}}) == expected

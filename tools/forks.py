@@ -1,14 +1,18 @@
-"""Runs of pytest in forks of one process that has imported everything but the code under test.
+"""Runs of pytest in forks of one process that has imported all that it can.
 
 Importing JAX and its friends costs more than most tests. The parent process imports them once and
 never starts a JAX backend, so a fork of it is safe; each run is a fork that ends with its tests.
+A warm parent has imported the code under test too: a fork takes over the change of one file
+(`tools/patching.py`), or says that it cannot.
 
-    python -m tools.forks    reads {"tests": [...], "seconds": s} line by line, answers in kind
+    forks.main(warm) reads {"tests": [...], "seconds": s, "changed": module} line by line
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
+import importlib.metadata
 import json
 import os
 import resource
@@ -20,6 +24,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tools.patching import Imported
+
 PRELOADED = (
     *("jax", "jax.numpy", "jax.scipy.linalg", "jax.experimental", "optax", "numpy", "scipy.stats"),
     *("scipy.optimize", "scipy.special", "scipy.linalg", "pytest", "hypothesis", "flint"),
@@ -27,12 +33,14 @@ PRELOADED = (
 )
 HANGS = 10.0
 """A run that takes this many times its processor time of the clock is hanging."""
+IMPORT_AFRESH = "import afresh"
+"""The answer of a warm process to a change that it cannot take over."""
 
 
 class Forks:
-    """A process that runs tests in a folder, with this environment."""
+    """A process that runs tests in a folder, with this environment; warm: its package imported."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, folder: Path, environment: dict[str, str], *, warm: bool = False) -> None:
         root = Path(__file__).resolve().parent.parent
         self.process = subprocess.Popen(
             [
@@ -40,7 +48,7 @@ class Forks:
                 "-B",
                 "-c",
                 f"import sys; sys.path.append({str(root)!r}); "
-                "from tools import forks; forks.main()",
+                f"from tools import forks; forks.main({warm})",
             ],
             cwd=folder,
             env={**os.environ, **environment},
@@ -48,12 +56,18 @@ class Forks:
             stdout=subprocess.PIPE,
             text=True,
         )
+        assert self.process.stdout is not None
+        self.process.stdout.readline()  # it has imported what it will: files may change now
 
-    def failing(self, tests: Sequence[str], seconds: float) -> str | None:
-        """The first test that fails, "" if none does, None if the processor time ran out."""
+    def failing(self, tests: Sequence[str], seconds: float, changed: str = "") -> str | None:
+        """The first test that fails, "" if none does, None if the processor time ran out.
+
+        `changed` is the module whose file is not as it was when a warm process imported it.
+        """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(json.dumps({"tests": tests, "seconds": seconds}), file=self.process.stdin, flush=True)
+        request = {"tests": tests, "seconds": seconds, "changed": changed}
+        print(json.dumps(request), file=self.process.stdin, flush=True)
         return json.loads(self.process.stdout.readline())["failing"]
 
     def close(self) -> None:
@@ -61,12 +75,26 @@ class Forks:
         self.process.communicate()
 
 
-def main() -> None:
+def main(warm: bool = False) -> None:
     """Answer requests until there are no more."""
     for name in PRELOADED:
         importlib.import_module(name)
+    for plugin in importlib.metadata.entry_points(group="pytest11"):
+        plugin.load()
+    imported = _imported() if warm else None
+    gc.freeze()  # pytest collects garbage twice: not among all that was imported
+    print("ready", flush=True)
     for line in sys.stdin:
-        print(json.dumps({"failing": _forked(**json.loads(line))}), flush=True)
+        print(json.dumps({"failing": _forked(imported, **json.loads(line))}), flush=True)
+
+
+def _imported() -> Imported:
+    """The package, under the tests' own settings."""
+    tests = Path.cwd() / "tests"
+    if (tests / "conftest.py").exists():
+        sys.path.insert(0, str(tests))
+        importlib.import_module("conftest")
+    return Imported(Path.cwd() / "src", "headcount")
 
 
 class _First:
@@ -82,14 +110,20 @@ class _First:
         self.pytest_runtest_logreport(report)
 
 
-def _forked(tests: Sequence[str], seconds: float) -> str | None:
+def _forked(
+    imported: Imported | None, tests: Sequence[str], seconds: float, changed: str
+) -> str | None:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.setsid()
         os.close(reader)
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
-        os.write(writer, _run(tests).encode())
+        # The tests' own bytecode may be kept where no changed file is imported.
+        sys.dont_write_bytecode = imported is None
+        taken_over = imported is None or not changed or imported.patch(changed)
+        said = _run(tests) if taken_over else f"done {IMPORT_AFRESH}"
+        os.write(writer, said.encode())
         os._exit(0)
     os.close(writer)
     ended = _wait(child, HANGS * seconds)

@@ -1,31 +1,37 @@
 """How many planted bugs the tests catch.
 
-    python -m tools.mutants [--sample N] [--seed NAME] [--again] [files ...]
+    python -m tools.mutants [--sample N] [--seed NAME] [--survivors] [files ...]
 
 Each mutant is one small wrong change of one source file (`tools/mutations.py`), made in a copy of
 the tree; one of the tests that concern the file must fail, and pass again without the change.
 Timeouts do not count, nor do the survivors that are argued to be equivalent
-(`tools/equivalent.json`). Results are kept in docs/mutants.json by the mutant's name, from which
-docs/mutants.md is made; what is there already is not measured again unless asked for. A sample is
-drawn by hashing names and is tried in the order of the hashes: a run that was cut short is a
-random sample too, and changes elsewhere in the sources leave it as it is.
+(`tools/equivalent.json`). All mutants are put in a random order by hashing their names with the
+seed and tried in that order: a run that was cut short is a random sample too, and changes elsewhere
+in the sources leave it as it is. One draw is kept in docs/mutants.json, from which docs/mutants.md
+is made; another seed begins another one. The score is that of the first try. Survivors that are
+tried again, when there are tests for them, do not change it. Files that are named are looked at and
+not written down.
 """
 
 from __future__ import annotations
 
 import argparse
-import fnmatch
 import hashlib
 import json
 import os
+import queue
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.forks import Forks
+from scipy import stats
+
+from tools.forks import IMPORT_AFRESH, Forks
+from tools.mutant_tests import tests_of
 from tools.mutations import Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,59 +39,6 @@ STORE, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
 EQUIVALENT = ROOT / "tools" / "equivalent.json"
 CACHE = Path(tempfile.gettempdir()) / "headcount-mutants-compiled"
 GOAL = 0.85
-
-CLI = "cli/test_cli_theory"
-BALLS = ("test_balls", "test_ball_jaxpr", "test_ball_claims")
-TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("theory/_ball*", tuple(f"theory/{name}" for name in BALLS)),
-    ("theory/slow", ("theory/test_balls", "theory/test_ball_claims", "theory/test_conformance")),
-    ("theory/duals", ("theory/test_ball_claims", "theory/test_conformance")),
-    ("theory/_count", ("theory/test_count",)),
-    ("theory/_audit", ("theory/test_audit", "papers/arda2026/test_arda2026_audit", CLI)),
-    ("theory/_search", ("theory/test_search", "theory/test_power")),
-    ("theory/_spaces*", ("theory/test_spaces", "theory/test_lemmas")),
-    ("theory/_lemma*", ("theory/test_lemmas", "theory/test_spaces")),
-    ("theory/lemma_files", ("theory/test_lemmas",)),
-    ("theory/_verify*", ("theory/test_verify",)),
-    ("theory/_facts", ("theory/test_verify",)),
-    ("theory/_s[ht]*", ("theory/test_search", "theory/test_power", "theory/test_engine")),
-    ("theory/_sizes", ("theory/test_search",)),
-    ("theory/_falsify", ("theory/test_search", "theory/test_engine", "theory/test_power")),
-    ("theory/_corpus", ("theory/test_search",)),
-    ("theory/_slow_sides", ("theory/test_recheck", "theory/test_search", "theory/test_engine")),
-    ("core/_rounding", ("theory/test_engine", "theory/test_verdicts")),
-    ("theory/_verdict", ("theory/test_verdicts", "theory/test_engine", "theory/test_power")),
-    ("theory/_frequency", ("theory/test_verdicts", "theory/test_engine")),
-    ("theory/_registry", ("theory/test_registry",)),
-    ("theory/families", ("theory/test_families",)),
-    ("theory/domain", ("theory/test_domain", "theory/test_forgeries")),
-    ("theory/*", ("theory/test_recheck", "theory/test_engine", "theory/test_forgeries")),
-    ("training/_path_*", ("training/test_paths", "training/test_path_{key}")),
-    ("training/_config", ("training/test_config", "training/test_run")),
-    ("training/_projections", ("training/test_projections",)),
-    ("training/_recorders", ("training/test_recorders",)),
-    ("training/_rules", ("training/test_rules",)),
-    ("training/_paths", ("training/test_paths", "kernels/test_head_groups")),
-    ("training/*", ("training/test_train", "training/test_run", "training/test_config")),
-    ("kernels/_lambda_min", ("kernels/test_spectrum", "kernels/test_lambda_min")),
-    ("kernels/_margin", ("kernels/test_margin", "kernels/test_head_groups")),
-)
-"""Which tests concern which file: the first pattern that fits, cheapest tests first."""
-
-
-def tests_of(path: str) -> list[str]:
-    """The test files for a source file such as theory/_falsify.py; those that exist."""
-    stem = path.removesuffix(".py")
-    for pattern, tests in TESTS:
-        if fnmatch.fnmatchcase(stem, pattern):
-            cheap = (
-                ("theory/test_small_parts", "theory/test_searches_and_slopes")
-                if stem.startswith("theory/")
-                else ()
-            )
-            named = [test.format(key=stem.rsplit("_path_", 1)[-1]) for test in (*cheap, *tests)]
-            return [f"tests/{t}.py" for t in named if (ROOT / "tests" / f"{t}.py").exists()]
-    raise SystemExit(f"no tests are named for {path}")
 
 
 def sources() -> list[str]:
@@ -98,16 +51,14 @@ def sources() -> list[str]:
 
 
 def chosen(paths: Sequence[str], sample: int | None, seed: str) -> list[Mutant]:
-    """All mutants of the files, or a sample in which every mutant is as likely as another."""
+    """The mutants of the files in the random order of a seed, or the first so many of them."""
     package = ROOT / "src" / "headcount"
     every = [m for path in paths for m in mutants_of(path, (package / path).read_text())]
-    if sample is None:
-        return every
     drawn = sorted(every, key=lambda m: hashlib.sha256(f"{seed} {m.name}".encode()).digest())
     return drawn[:sample]
 
 
-CPU_SECONDS = 300.0
+CPU_SECONDS = 150.0
 """Processor time that the tests of a mutant may take."""
 QUICK = (
     "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 "
@@ -137,45 +88,58 @@ class Bench:
             "PYTHONDONTWRITEBYTECODE": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        self.forks: dict[bool, Forks] = {}
+        self.forks: dict[tuple[bool, bool], Forks] = {}
         self.sound: set[str] = set()
         """Tests that were seen to pass without any bug."""
         self.killers: dict[str, list[str]] = {}
         """Tests that caught a mutant of a file: tried first on its next mutant."""
 
-    def failing(self, tests: Sequence[str], seconds: float = CPU_SECONDS) -> str | None:
-        """The first test that fails; tests/training compares bits and compiles as users do."""
-        quick = not any(test.startswith("tests/training") for test in tests)
-        if quick not in self.forks:
-            flags = {"XLA_FLAGS": QUICK} if quick else {}
-            self.forks[quick] = Forks(self.folder, {**self.environment, **flags})
-        return self.forks[quick].failing(list(tests), seconds)
+    def failing(self, tests: Sequence[str], path: str, changed: bool) -> str | None:
+        """The first test of source file `path` that fails, whether it is changed or as it was.
 
-    def check_sound(self, test: str) -> None:
+        A warm process takes the change over where it can; else everything is imported afresh.
+        """
+        module = "headcount." + path.removesuffix(".py").replace("/", ".") if changed else ""
+        found = self.process(path, warm=True).failing(list(tests), CPU_SECONDS, module)
+        if found == IMPORT_AFRESH:
+            found = self.process(path, warm=False).failing(list(tests), CPU_SECONDS)
+        return found
+
+    def process(self, path: str, warm: bool) -> Forks:
+        """Where the tests of a file run; those of training compare bits and compile as users do."""
+        quick = not path.startswith("training/")
+        if (quick, warm) not in self.forks:
+            flags = {"XLA_FLAGS": QUICK} if quick else {}
+            environment = {**self.environment, **flags}
+            self.forks[quick, warm] = Forks(self.folder, environment, warm=warm)
+        return self.forks[quick, warm]
+
+    def check_sound(self, test: str, path: str) -> None:
         """The test passes without a bug."""
         if test in self.sound:
             return
         alone = [test] if "::" in test else ["--collect-only", test]
-        if self.failing(alone) != "":
+        if self.failing(alone, path, changed=False) != "":
             raise SystemExit(f"this test fails without any bug: {test}")
         self.sound.add(test)
 
     def outcome(self, mutant: Mutant) -> str:
         """killed, survived or timeout."""
-        tests = tests_of(mutant.path)
+        tests = tests_of(mutant.path, ROOT)
         known = self.killers.setdefault(mutant.path, [])
+        self.process(mutant.path, warm=True)  # imports the file before it is changed
         file = self.folder / "src" / "headcount" / mutant.path
         source = file.read_text()
         file.write_text(mutant.applied(source))
         try:
-            found = self.failing(known) if known else ""
+            found = self.failing(known, mutant.path, changed=True) if known else ""
             if found == "":
-                found = self.failing(tests)
+                found = self.failing(tests, mutant.path, changed=True)
         finally:
             file.write_text(source)
         if not found:
             return "timeout" if found is None else "survived"
-        self.check_sound(found if found.startswith("tests/") else tests[0])
+        self.check_sound(found if found.startswith("tests/") else tests[0], mutant.path)
         if "::" in found and found not in known:
             known.insert(0, found)
         return "killed"
@@ -186,19 +150,44 @@ class Bench:
             forks.close()
 
 
-def measure(mutants: Sequence[Mutant]) -> Iterator[dict[str, Any]]:
-    """One row for each mutant."""
+def measure(mutants: Sequence[Mutant], workers: int = 1) -> Iterator[dict[str, Any]]:
+    """One row for each mutant, as they come; every worker has a copy of the tree for itself."""
+    left, rows = queue.SimpleQueue[Mutant](), queue.SimpleQueue[Any]()
+    for mutant in mutants:
+        left.put(mutant)
+    threads = [
+        threading.Thread(target=_work, args=(left, rows), daemon=True) for _ in range(workers)
+    ]
+    for thread in threads:
+        thread.start()
+    for _ in mutants:
+        row = rows.get()
+        if isinstance(row, BaseException):
+            raise row
+        yield row
+    for thread in threads:
+        thread.join()
+
+
+def _work(left: queue.SimpleQueue[Mutant], rows: queue.SimpleQueue[Any]) -> None:
+    """Take mutants until there are none left."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         bench = Bench(Path(name))
         try:
-            for mutant in mutants:
-                outcome = bench.outcome(mutant)
-                yield {
-                    "mutant": mutant.name,
-                    "line": mutant.line,
-                    "kind": mutant.kind,
-                    "outcome": outcome,
-                }
+            while not left.empty():
+                mutant = left.get_nowait()
+                rows.put(
+                    {
+                        "mutant": mutant.name,
+                        "line": mutant.line,
+                        "kind": mutant.kind,
+                        "outcome": bench.outcome(mutant),
+                    }
+                )
+        except queue.Empty:
+            pass  # another worker took the last one
+        except BaseException as error:  # the main thread raises it
+            rows.put(error)
         finally:
             bench.close()
 
@@ -209,15 +198,24 @@ def equivalents() -> dict[str, str]:
 
 
 def score(rows: Sequence[dict[str, Any]]) -> tuple[int, int]:
-    """Killed, and killed or survived; without timeouts and equivalents."""
+    """Killed, and killed or survived, at the first try; without timeouts and equivalents."""
     same = equivalents()
     counted = [r for r in rows if r["outcome"] != "timeout" and r["mutant"] not in same]
     return sum(row["outcome"] == "killed" for row in counted), len(counted)
 
 
-def page(rows: Sequence[dict[str, Any]]) -> str:
+def interval(killed: int, counted: int) -> tuple[float, float]:
+    """The exact 95 % interval of the share that is killed."""
+    low = float(stats.beta.ppf(0.025, killed, counted - killed + 1)) if killed else 0.0
+    above = killed < counted
+    return low, float(stats.beta.ppf(0.975, killed + 1, counted - killed)) if above else 1.0
+
+
+def page(draw: dict[str, Any]) -> str:
     """docs/mutants.md."""
+    rows = draw["rows"]
     killed, counted = score(rows)
+    low, high = interval(killed, counted)
     same = equivalents()
     late = sum(row["outcome"] == "timeout" for row in rows)
     lines = [
@@ -227,12 +225,15 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
         "`kernels/_lambda_min.py` and `kernels/_margin.py`: comparisons, signs, operations, "
         "constants, order of arguments. The tests that concern the file must fail.",
         "",
-        f"**Killed {killed} of {counted} mutants ({100 * killed / max(counted, 1):.0f} %).** "
+        f"**Killed {killed} of {counted} mutants ({100 * killed / max(counted, 1):.0f} %; "
+        f"95 % interval {100 * low:.0f} to {100 * high:.0f} %).** "
         f"Not counted: {late} that ran out of time, and the equivalent ones below. "
-        f"They are the first {len(rows)} of a random order. Survivors get tests and are tried "
-        "again, and tests were written with this order in view: the share is no unbiased "
-        "estimate. A new `--seed` gives one.",
+        f"They are the first {len(rows)} of the {draw['of']} mutants in the random order of the "
+        f'seed "{draw["seed"]}", measured once each. No test was written with this order in view '
+        "before that: the share estimates that of all mutants. Survivors that were tried again "
+        "later are marked and still count as survivors.",
         "",
+        *_earlier(draw),
         "| file | killed | survived | equivalent | timeout |",
         "|---|---|---|---|---|",
     ]
@@ -247,7 +248,10 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
         lines.append(f"| `{path}` | {' | '.join(map(str, kinds))} |")
     lines += ["", "## Survivors", ""]
     alive = [r for r in rows if r["outcome"] == "survived" and r["mutant"] not in same]
-    lines += [f"- `{row['mutant']}` ({row['kind']})" for row in alive] or ["None."]
+    later = {"killed": ": killed by a test that was written since"}
+    lines += [
+        f"- `{row['mutant']}` ({row['kind']}){later.get(row.get('again', ''), '')}" for row in alive
+    ] or ["None."]
     lines += ["", "## Judged equivalent", ""]
     present = [r["mutant"] for r in rows if r["outcome"] == "survived" and r["mutant"] in same]
     lines += [f"- `{name}`: {same[name]}" for name in present] or ["None."]
@@ -255,18 +259,34 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def rows_on_file() -> list[dict[str, Any]]:
+def _earlier(draw: dict[str, Any]) -> list[str]:
+    """A line on the draws before, whose survivors tests were written for."""
+    before = draw.get("earlier", [])
+    shown = [f"{d['killed']} of {d['counted']} (seed {d['seed']})" for d in before]
+    return [f"Earlier draws, before tests for their survivors: {', '.join(shown)}.", ""] * bool(
+        shown
+    )
+
+
+def draw_on_file() -> dict[str, Any]:
     """What docs/mutants.json holds."""
-    return json.loads(STORE.read_text()) if STORE.exists() else []
+    return json.loads(STORE.read_text()) if STORE.exists() else {"seed": "", "of": 0, "rows": []}
 
 
-def record(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Put a row in place of the mutant's last one; rows of code that is gone leave."""
-    table = {known["mutant"]: known for known in (*rows_on_file(), row)}
-    names = {mutant.name for mutant in chosen(sources(), None, "")}
+def record(row: dict[str, Any], seed: str, names: Collection[str]) -> list[dict[str, Any]]:
+    """Add a row to the draw; a second try is noted beside the first. Code that is gone leaves."""
+    known = draw_on_file()
+    table = {r["mutant"]: r for r in known["rows"]} if known["seed"] == seed else {}
+    first = table.get(row["mutant"])
+    table[row["mutant"]] = row if first is None else {**first, "again": row["outcome"]}
     rows = [table[name] for name in sorted(table) if name in names]
-    STORE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(page(rows), encoding="utf-8")
+    earlier = known.get("earlier", [])
+    if known["seed"] != seed and known["rows"]:
+        killed, counted = score(known["rows"])
+        earlier = [*earlier, {"seed": known["seed"], "killed": killed, "counted": counted}]
+    draw = {"seed": seed, "of": len(names), "earlier": earlier, "rows": rows}
+    STORE.write_text(json.dumps(draw, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(draw), encoding="utf-8")
     return rows
 
 
@@ -275,21 +295,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("files", nargs="*", help="such as theory/_verdict.py; all if none is given")
     parser.add_argument("--sample", type=int, help="so many mutants, drawn at random")
-    parser.add_argument("--seed", default="mutants", help="the name of the draw")
-    parser.add_argument("--survivors", action="store_true", help="try the known survivors again")
-    parser.add_argument("--again", action="store_true", help="also what was measured already")
+    parser.add_argument("--seed", help="the name of the draw; that on file if none is given")
+    parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
+    parser.add_argument("--survivors", action="store_true", help="try those of the draw again")
     given = parser.parse_args(arguments)
-    mutants = chosen(given.files or sources(), given.sample, given.seed)
-    rows = rows_on_file()
+    known = draw_on_file()
+    seed = given.seed or known["seed"] or "mutants"
+    mutants = chosen(given.files or sources(), given.sample, seed)
+    rows = known["rows"] if known["seed"] == seed else []
     outcomes = {row["mutant"]: row["outcome"] for row in rows}
     if given.survivors:
         alive = {name for name, outcome in outcomes.items() if outcome == "survived"}
         mutants = [m for m in mutants if m.name in alive - set(equivalents())]
-    elif not given.again:
+    elif not given.files:
         mutants = [m for m in mutants if m.name not in outcomes]
-    for row in measure(mutants):
+    names = {mutant.name for mutant in chosen(sources(), None, seed)}
+    seen = []
+    for row in measure(mutants, given.workers):
         print(f"{row['outcome']:9s} {row['mutant']}", file=sys.stderr, flush=True)
-        rows = record(row)
+        seen.append(row)
+        rows = seen if given.files else record(row, seed, names)
     killed, counted = score(rows)
     print(f"killed {killed} of {counted}")
     return int(killed < GOAL * counted)

@@ -133,6 +133,8 @@ _SYMMETRIC = (
     "allclose",
     "array_equal",
     "issubclass",
+    # ball arithmetic's own
+    *("hull", "_hulls", "equal", "equals"),
 )
 
 

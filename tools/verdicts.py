@@ -1,7 +1,8 @@
 """`python -m tools.verdicts RESULTS...`: the table of verdicts of README and docs/verdicts.json.
 
 Reads results folders, keeps for every figure its best reproduction (paper scale before quick), and
-writes how many claims were confirmed. A test keeps the README equal to the file.
+writes how many claims were confirmed. What is on file stays where the folders have nothing at its
+scale or above. A test keeps the README equal to the file.
 """
 
 from __future__ import annotations
@@ -32,6 +33,17 @@ def collect(folders: list[Path]) -> dict[str, Any]:
     return dict(sorted(best.items()))
 
 
+def merged(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """What is on file, with what was found in its place where that is of its scale or larger."""
+    from headcount.lab import SCALES
+
+    def scale(entry: dict[str, Any]) -> int:
+        return SCALES.index(entry["scale"])
+
+    kept = {name: e for name, e in before.items() if scale(e) > scale(found.get(name, e))}
+    return dict(sorted((before | found | kept).items()))
+
+
 def table(verdicts: dict[str, Any]) -> str:
     """One row for each figure, in Markdown."""
     from headcount.lab import figures
@@ -52,6 +64,6 @@ def with_table(readme: str, verdicts: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    chosen = collect([Path(folder) for folder in sys.argv[1:]])
+    chosen = merged(json.loads(FILE.read_text()), collect([Path(f) for f in sys.argv[1:]]))
     FILE.write_text(json.dumps(chosen, indent=1) + "\n", encoding="utf-8")
     README.write_text(with_table(README.read_text(encoding="utf-8"), chosen), encoding="utf-8")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from headcount.cli import _ntk
 from headcount.cli._ntk import ntk_command
 from headcount.cli._problem import ProblemFlags
 from headcount.core import BadArgument
@@ -25,6 +26,17 @@ def test_spectrum_traces_and_plan_as_json(capsys):
     assert found["value"] == pytest.approx(shown["smallest"][0], abs=found["rounding"])
     assert shown["largest"][0] >= shown["largest"][1] >= shown["smallest"][1]
     assert shown["plan"]["fits"]
+
+
+def test_both_ways_to_the_ends_of_the_spectrum_agree(monkeypatch):
+    factor = np.random.default_rng(0).normal(size=(40, 60))
+    kernel = factor @ factor.T
+    dense = _ntk._extremes(kernel, 3)
+    monkeypatch.setattr(_ntk, "MOST_DENSE", 10)
+    for one, other in zip(dense, _ntk._extremes(kernel, 3), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+    assert dense[0][0] > dense[0][2] > dense[1][2] > dense[1][0]
+    assert _ntk._extremes(kernel, 0) == ([], [])
 
 
 def test_kernel_file_is_written_resumed_and_equal(tmp_path, capsys):

@@ -120,6 +120,8 @@ def test_the_fix_for_zeta_works():
         ({"relevant": "last"}, "relevant"),
         ({"patterns": 2 * np.eye(3)}, "patterns"),
         ({"patterns": [[2, 0], [1]]}, "patterns"),
+        ({"patterns": 2.0}, "patterns"),
+        ({"patterns": (2.0, 1.0)}, "patterns"),
         ({"patterns": np.full((4, 4), math.nan)}, "patterns"),
         ({"patterns": np.eye(4)}, "patterns"),  # norm 1, not S = 2
         ({"patterns": 2 * np.eye(4) + 1e-6 * np.eye(4, k=1)}, "patterns"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gzip
 import hashlib
@@ -175,6 +176,13 @@ def test_a_wrong_download_is_refused(mirror, tmp_path):
     assert source.files["train-images-idx3-ubyte.gz"] in str(error.value)
     assert str(tmp_path / "cache" / "mnist") in str(error.value)
     assert "--data-dir" in str(error.value)
+
+
+def test_without_a_network_the_reason_is_two_words(mirror):
+    _, source = mirror
+    nowhere = dataclasses.replace(source, mirrors=("http://127.0.0.1:9/",))
+    with pytest.raises(BadArgument, match=r"http://127\.0\.0\.1:9/: no connection\)"):
+        files.fetch(nowhere)
 
 
 def test_the_digits_that_ship_are_the_published_ones():

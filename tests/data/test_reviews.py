@@ -27,6 +27,7 @@ from headcount.data import (
     located,
     pad,
     padded_width,
+    planned_checkpoint,
     restrict_vocabulary,
     some_reviews,
     tokenise,
@@ -81,13 +82,13 @@ def test_files_that_are_missing_or_changed(tmp_path: Path, monkeypatch: Any) -> 
     monkeypatch.setenv(_files.VARIABLE, str(tmp_path))
     for choice in ("auto", "sst2-sentences", "imdb"):
         with pytest.raises(BadArgument, match="is missing"):
-            chosen_reviews(choice, templates=True)
+            chosen_reviews(choice)
     (tmp_path / "stsa.binary.train").write_text("1 good\n")
     with pytest.raises(BadArgument, match="not the published file"):
         chosen_reviews("sst2-sentences")
     monkeypatch.delenv(_files.VARIABLE)
     monkeypatch.setattr(_files, "cache_folder", lambda source: tmp_path / "cache")
-    assert chosen_reviews("auto", templates=True) == "templates"
+    assert chosen_reviews("auto") == "templates"
     with pytest.raises(BadArgument, match="no address is known"):
         chosen_reviews("sst2-phrases")
     with pytest.raises(BadArgument, match="split"):
@@ -238,6 +239,8 @@ def test_roberta_base_is_taken_from_the_cache_or_the_network(
     monkeypatch.setattr(_checkpoints, "ROBERTA", FileSet("roberta-base", sums, {}, ()))
     monkeypatch.setattr(_files, "cache_folder", lambda source: tmp_path)
     assert find_checkpoint("roberta-base") == ("roberta-base", tmp_path)
+    assert planned_checkpoint("roberta-base") == "roberta-base"
     (tmp_path / "config.json").unlink()
-    with pytest.raises(BadArgument, match="no address is known"):
-        find_checkpoint("roberta-base")
+    for ask in (find_checkpoint, planned_checkpoint):
+        with pytest.raises(BadArgument, match="no address is known"):
+            ask("roberta-base")

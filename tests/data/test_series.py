@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.data import read_series, windows_of_series
+from headcount.data import Series, read_series, windows_of_series
 
 
 def write(tmp_path, text):
@@ -66,3 +66,21 @@ def test_windows_refuse_what_does_not_fit(tmp_path):
         windows_of_series(path, 2, validation=1.0)
     with pytest.raises(BadArgument, match="stride = 0"):
         windows_of_series(path, 2, stride=0)
+
+
+@pytest.mark.parametrize("clip", [False, True])
+def test_directions_say_whether_the_next_value_goes_up(tmp_path, clip):
+    values = [0.0, 5.0, 4.0, 4.0, 9.0, 1.0, 2.0, 0.0, 3.0, 8.0, 7.0, 1.0, 6.0, 2.0]
+    path = write(tmp_path, "v\n" + "\n".join(map(str, values)) + "\n")
+    shown = Series(path, 2, labels="direction", clip=clip, validation=0.3).sample(8, seed=0)
+    plain = Series(path, 2, validation=0.3).sample(8, seed=0)
+    train = np.array(values[:10])
+    standard = (train - train.mean()) / train.std()
+    for x, y, label in zip(plain.x, plain.y, shown.y, strict=True):
+        at = next(
+            i for i in range(8) if np.allclose(standard[i : i + 3], [*x[:, 0], y], atol=1e-12)
+        )
+        assert label == (-1.0 if values[at + 2] < values[at + 1] else 1.0)
+    assert set(shown.y) == {-1.0, 1.0}
+    with pytest.raises(BadArgument, match="labels = 'up'"):
+        Series(path, 2, labels="up").sample(2, seed=0)

@@ -37,11 +37,14 @@ from headcount.training import (
     AttentionMass,
     HeadBalls,
     adam,
+    adamw,
     gd,
     generic_path,
+    momentum,
     naive_path,
     projgd,
     recorders,
+    sgd,
     train,
 )
 
@@ -231,6 +234,29 @@ def test_projection() -> None:
     one = train(groups, p, x, y, **call)
     all_heads = train(groups.plain, groups.expand(p), x, y, **call)
     agree(groups.expand(one.parameters()), all_heads.parameters(), 1e-10)
+
+
+@pytest.mark.parametrize("rule", [momentum(0.2), sgd(0.2, 2), adamw(0.05), optax.lion(0.1)])
+def test_update_rules(rule: Any) -> None:
+    groups, p, _, x, y = case("last")
+    call = {"rule": rule, "steps": 4, "loss": "logistic", "dtype": "float64"}
+    ours = train(groups, p, x, y, **call)
+    theirs = train(groups.plain, groups.expand(p), x, y, **call)
+    agree(groups.expand(ours.parameters()), theirs.parameters(), 1e-12)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [optax.chain(optax.clip_by_global_norm(0.1), optax.sgd(0.5)), optax.lamb(0.1)],
+    ids=["clipped", "lamb"],
+)
+def test_rules_that_look_at_all_heads_are_refused(rule: Any) -> None:
+    """Norms over the representatives are not norms over the heads; plain heads may have them."""
+    groups, p, _, x, y = case("last")
+    call = {"rule": rule, "steps": 1, "loss": "logistic"}
+    with pytest.raises(BadArgument, match=r"moves a head by what the other heads do.*expand"):
+        train(groups, p, x, y, **call)
+    assert train(groups.plain, groups.expand(p), x, y, **call).outcomes == ("completed",)
 
 
 def test_recorders() -> None:

@@ -66,7 +66,12 @@ def test_equal_coordinates_are_refused() -> None:
 def test_cost_packs_longest_first() -> None:
     seconds = {8: 3.0, 32: 2.0, 128: 2.0}
     measurement = lab.Measurement(
-        "c", 1, toy_figure.measure, {}, lambda config: (seconds[config["m"]], 10.0 * config["m"])
+        "c",
+        1,
+        toy_figure.measure,
+        {},
+        lambda config: (seconds[config["m"]], 10.0 * config["m"]),
+        0.0,
     )
     trials = [lab.Trial(measurement, {"m": m}, {"m": m}) for m in seconds]
     assert lab.cost(trials, 2) == lab.Cost(4.0, 1600.0, 2)

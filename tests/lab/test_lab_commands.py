@@ -100,11 +100,11 @@ def test_status_tells_what_is_there(run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "No results" in run("status")[1]
     monkeypatch.setenv("TOY_FAIL", "8-0")
     run(REPRODUCE)
-    output = run("status")[1]
-    assert (
-        "toy/mean  smoke  0:4    rule=plain  12      11  0         0          1       0" in output
-    )
-    (row,) = json.loads(run("status --json")[1])["figures"]
+    run(f"{REPRODUCE} --seeds 1:3 --option rule=other")
+    lines = [line.rstrip() for line in run("status --out headcount-results")[1].splitlines()]
+    assert "toy/mean  smoke  0:4    12      11 ok, 1 failed" in lines
+    assert "toy/mean  smoke  1:3    6       6 ok; rule=other" in lines
+    row, _ = json.loads(run("status --json")[1])["figures"]
     assert (row["planned"], row["ok"], row["failed"], row["missing"]) == (12, 11, 1, 0)
 
 
@@ -168,3 +168,13 @@ def test_seeds_as_people_type_them() -> None:
     for bad in ("", "1:", "0:4:-1", "1,1", "-1", "0:1:2:3"):
         with pytest.raises(core.BadArgument):
             lab.parse_seeds(bad)
+
+
+def test_show_looks_where_reproduce_was_told_to_look(run, monkeypatch, tmp_path: Path) -> None:
+    for name in ("HEADCOUNT_DATA", "HEADCOUNT_MODEL"):
+        monkeypatch.setenv(name, "")  # what the command sets is taken back after the test
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(core.BadArgument, match=r"mine/stsa\.binary\.train is missing"):
+        run("show deora2024/fig6 --option model=tiny --data-dir mine")
+    with pytest.raises(core.BadArgument, match=r"mine.*has no file config\.json"):
+        run("show deora2024/fig6 --option data=templates --model-dir mine")

@@ -103,6 +103,20 @@ def test_a_dying_worker_is_replaced_like_an_own_one(
     assert_same(plan, tmp_path / "out", reference)
 
 
+@pytest.mark.parametrize(
+    ("workers", "limited"),
+    [
+        ([{"nthreads": 1, "nanny": "tcp://a"}] * 2, True),
+        ([{"nthreads": 1, "nanny": "tcp://a"}, {"nthreads": 1, "nanny": None}], False),
+        ([{"nthreads": 2, "nanny": "tcp://a"}], False),
+    ],
+)
+def test_time_limits_hold_where_the_end_of_a_process_takes_one_trial_along(
+    workers: list[dict[str, object]], limited: bool
+) -> None:
+    assert _dask.replaces_workers(workers) is limited
+
+
 class KillWhen(Messages):
     """Kills a process once it has begun a trial."""
 

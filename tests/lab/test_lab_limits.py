@@ -11,6 +11,7 @@ import sys
 import time
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,12 @@ def test_nan_may_mean_that_there_is_no_number() -> None:
     assert _trial._not_finite({"n": payload["n"]}, []) == ""
     with pytest.raises(core.BadArgument, match="may_be_nan"):
         lab.Measurement("x", 1, toy_figure.measure, {"error": ()}, may_be_nan=("eror",))
+
+
+@pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
+def test_compiling_takes_a_time(seconds: float) -> None:
+    with pytest.raises(core.BadArgument, match="compiling"):
+        lab.Measurement("x", 1, toy_figure.measure, {"error": ()}, compiling=seconds)
 
 
 def test_data_and_verdicts_are_there_before_the_plot(tmp_path: Path, capsys) -> None:
@@ -104,6 +111,21 @@ def test_a_trial_that_hangs_is_ended_and_tells_where(tmp_path: Path, plan, monke
     assert not list((tmp_path / "running").iterdir())
     monkeypatch.delenv("TOY_HANG")
     assert lab.run_plan(few, tmp_path, workers=0, retry_failed=True).failed == 0
+
+
+def test_the_line_at_which_a_trial_hung_is_that_of_its_own_thread(tmp_path: Path, plan) -> None:
+    """A Dask worker computes in a thread, and its oldest one waits for messages."""
+    store = lab.Store(tmp_path)
+    store.prepare()
+    trial = plan.trials[0]
+    store.trace_path(trial.address).write_text(
+        "Timeout (0:00:02)!\nThread 0x01 (most recent call first):\n"
+        '  File "figure.py", line 7 in measure\n  File "_trial.py", line 9 in _run_claimed\n'
+        'Thread 0x02 (most recent call first):\n  File "selectors.py", line 468 in select\n'
+    )
+    loop = SimpleNamespace(store=store)
+    reason = _sweep._Loop._why_it_died(loop, trial, lab.WorkerDied("x"))  # type: ignore[arg-type]
+    assert reason == 'took longer than its time limit, at File "figure.py", line 7 in measure'
 
 
 def test_time_limits_are_generous() -> None:

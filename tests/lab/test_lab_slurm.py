@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,26 @@ def test_array_jobs_give_the_same_numbers_also_after_a_death(
     assert (sweep.run, sweep.failed) == (12, 0)
     assert_same(plan, tmp_path / "out", tmp_path / "reference")
     dead = sorted(text.split(":")[0] for text in reporter.messages if "ended as FAILED" in text)
-    assert dead == ["m=8 seed=2", "m=8 seed=3"]  # those of the element that had no answer yet
-    first, second = (file.read_text() for file in sorted(slurm.glob("*.script")))
+    assert dead == ["m=8 seed=2"]  # seed 3 of the same element had not begun
+    first, *others = (file.read_text() for file in sorted(slurm.glob("*.script")))
     assert "#SBATCH --array=0-2%2" in first
-    assert "--array" not in second
+    assert others
+    assert all("--array" not in other for other in others)
     assert "export PJRT_NPROC=1" in first
     assert list((tmp_path / "out" / "slurm").glob("*/jobs"))  # kept, as something died
+
+
+def test_a_trial_that_hangs_ends_its_job_and_no_other_trial(
+    tmp_path: Path, plan: lab.Plan, slurm: Path, monkeypatch
+) -> None:
+    few = replace(plan, trials=tuple(t for t in plan.trials if t.coordinates["m"] == 8))
+    monkeypatch.setenv("TOY_HANG", "8-1")
+    policy = lab.Policy(time_limit=1.0, retries=0)
+    sweep = lab.run_plan(few, tmp_path, executor="slurm", policy=policy)
+    assert (sweep.run, sweep.planned) == (4, 4)
+    (problem,) = sweep.problems
+    assert problem.label == "m=8 seed=1"
+    assert "took longer than its time limit" in problem.reason
 
 
 def test_a_dry_run_shows_the_submission(tmp_path: Path, slurm: Path, capsys) -> None:
@@ -79,6 +94,8 @@ def test_small_trials_share_an_element_and_groups_do_not_mix() -> None:
     ]
     chunks = [[call.hint.seconds for call in chunk] for chunk in in_chunks(calls, 60)]
     assert chunks == [[20.0, 20.0], [30.0], [30.0], [500.0]]
+    slow = [_slurm._Call({}, lab.Hint("a", 20.0, compiling=25.0), Future()) for _ in range(3)]
+    assert [len(chunk) for chunk in in_chunks(slow, 60)] == [1, 1, 1]  # 25 s are compiling
 
 
 @pytest.mark.parametrize(

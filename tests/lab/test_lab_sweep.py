@@ -284,15 +284,14 @@ def test_a_process_executor_is_an_executor(monkeypatch) -> None:
 
 def test_calls_of_a_group_share_a_worker(monkeypatch) -> None:
     """Own group first, then a group nobody has, then whatever is left: nobody stays idle."""
-    monkeypatch.setattr(lab.ProcessExecutor, "_serve", lambda self: None)
+    monkeypatch.setattr(lab.ProcessExecutor, "_serve", lambda self, number: None)
     executor = lab.ProcessExecutor(2)
     for i, group in enumerate("aabbc"):
         executor.submit_in_group(group, abs, i)
-    one: set[str] = set()
-    other: set[str] = set()
+    one, other = 0, 1
 
-    def take(mine: set[str]) -> int:
-        call = executor._next(mine)
+    def take(worker: int) -> int:
+        call = executor._next(worker)
         assert call is not None
         return call.work[1][0]
 

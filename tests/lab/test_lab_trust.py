@@ -62,7 +62,9 @@ def test_a_cached_result_that_vanishes_is_computed_again(results: Path, plan, re
 def test_a_vanished_folder_ends_the_sweep_and_stays_away(tmp_path: Path, plan, folder) -> None:
     gone = tmp_path / "out" / folder
     reporter = After(6, lambda: shutil.rmtree(gone))
-    with pytest.raises(lab.StorageError, match=r"could not write .* run the same command again"):
+    with pytest.raises(
+        lab.StorageError, match=r"could not write .* vanished .* run the same command"
+    ):
         lab.run_plan(plan, tmp_path / "out", workers=0, reporter=reporter)
     assert not gone.exists()
 

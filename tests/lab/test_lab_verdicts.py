@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,3 +159,28 @@ def test_every_figure_withholds_judgement_at_smoke_scale(name: str) -> None:
     for claim in ("any", *figure.needs):
         assert not figure.shortfall(claim, "paper", figure.scales["paper"])
     assert not figure.shortfall("any", "quick", figure.scales["quick"])
+
+
+def test_what_stands_in_is_never_judged_and_only_a_run_may_prepare(tmp_path: Path) -> None:
+    import dataclasses
+
+    import toy_figure
+
+    prepared: list[int] = []
+    figure = dataclasses.replace(
+        toy_figure.figure,
+        prepare=lambda trials: prepared.append(len(trials)),
+        stand_in=lambda trials: f"{len(trials)} made-up numbers",
+    )
+    plan = lab.make_plan(figure, "smoke")
+    lab.survey(plan, lab.Store(tmp_path))
+    assert prepared == []
+    for _ in range(2):  # the second run finds everything stored
+        lab.run_plan(plan, tmp_path, workers=0)
+    assert prepared == [len(plan.unique)]
+    count = len(plan.trials)
+    for verdict in lab.collect(plan, lab.Store(tmp_path)).verdicts:
+        assert verdict.outcome == lab.NOT_JUDGED
+        assert verdict.sentence.startswith(f"not judged: {count} made-up numbers; ")
+    judged = lab.collect(lab.make_plan(toy_figure.figure, "smoke"), lab.Store(tmp_path)).verdicts
+    assert lab.NOT_JUDGED not in {verdict.outcome for verdict in judged}

@@ -52,6 +52,7 @@ toy = lab.Measurement(
     function=measure,
     outputs={"error": (), "errors": ("step",), "step": ("step",)},
     estimate=estimate,
+    compiling=0.0,
 )
 
 

@@ -50,6 +50,16 @@ def test_keys_stand_beside_the_data_and_shared_ones_once(collection):
     assert [ax.get_title(loc="left") for ax in apart.axes] == ["(a)", "(b)"]
 
 
+def test_a_key_in_one_panel_holds_for_all_that_draw_the_same(collection):
+    def plot(data, axes):
+        for ax in axes:
+            ax.plot([1, 2], [1, 2], label="one")
+        axes[0].legend()
+
+    canvas = drawn(collection, plot)
+    assert [len(canvas.legends), canvas.axes[0].get_legend()] == [1, None]
+
+
 def test_a_key_on_data_is_seen_by_the_check(collection):
     canvas = report.draw(collection)
     canvas.axes[0].legend(loc="center")
@@ -58,7 +68,7 @@ def test_a_key_on_data_is_seen_by_the_check(collection):
 
 def test_the_caption_names_scale_seeds_options_and_bands(collection):
     text = " ".join(report.draw(collection).get_supxlabel().split())
-    assert text.startswith("toy/mean, smoke scale, 4 seeds, rule = other")
+    assert text.startswith("toy/mean, smoke scale, rule = other. ")
     assert text.endswith("95 % interval, 4 seeds")
 
 
@@ -88,6 +98,16 @@ def test_logarithmic_axes_have_labelled_ticks(top):
     shown = [t for t in ax.get_yticklabels() if t.get_text()]
     inside = [t for t in shown if 1.0 <= t.get_position()[1] <= top]
     assert 3 <= len(inside) <= 9
+
+
+def test_a_symmetric_logarithmic_axis_has_ticks_in_sight():
+    canvas = Figure()
+    ax = canvas.subplots()
+    ax.set_yscale("symlog", linthresh=1)
+    ax.set_ylim(3.6, 4.4)
+    label_ticks(ax)
+    canvas.draw_without_rendering()
+    assert sum(3.6 <= tick <= 4.4 for tick in ax.get_yticks()) >= 2
 
 
 def test_bars_beside_each_other_do_not_share_a_place(collection):

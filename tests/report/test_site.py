@@ -8,14 +8,17 @@ import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
 import toy_figure
+from rich.console import Console
 
 from headcount import lab, report, theory
 from headcount.cli import _everything, run
 from headcount.cli._app import app
+from headcount.cli._everything import Ended
 from headcount.core import BadArgument, papers
 from headcount.report.site import build_site, figure_results
 from headcount.report.site._claims import LogAxis, claim_rows, prose, shown
@@ -218,20 +221,24 @@ def test_everything_runs_all_figures_and_stores_what_the_report_needs(
     """Audits and comparisons are tested elsewhere: here, that all are asked and kept."""
     asked: list[TrainConfig] = []
 
-    def audit(config: TrainConfig) -> SimpleNamespace:
+    def audit(config: TrainConfig, **given: object) -> SimpleNamespace:
         asked.append(config)
         return SimpleNamespace(to_json=lambda: {"claims": [], "slack": []})
 
     answer = theory.Answer("width", "arda2026/theorem-1", "printed", 8.0, "a note")
-    compared = theory.Compared("arda2026", "arda2026", "l", 1.0, 0.1, (answer,), (), answer)
+    never = theory.Answer("width", "arda2026/theorem-1", "printed", None, "at 400 steps")
+    compared = theory.Compared("arda2026", "arda2026", "l", 1.0, 0.1, (never, answer), (), answer)
     monkeypatch.setattr(theory, "audit", audit)
     monkeypatch.setattr(theory, "compare", lambda problem, **given: [compared])
-    codes = iter([3, 1, *([0] * len(lab.figures))])
+    ends = iter([Ended(3), Ended(1, "the disk is full"), *([Ended(0)] * len(lab.figures))])
     figures: list[str] = []
-    figure = lambda name: figures.append(name) or next(codes)  # noqa: E731
-    assert _everything.run_everything("quick", tmp_path, lambda text: None, figure) == 3
+    run = lambda name, among: figures.append(name) or next(ends)  # noqa: E731
+    assert everything(run, tmp_path, notes := Console(record=True, width=200)) == 3
     assert figures == list(lab.figures)
+    assert f"{figures[1]} cannot run: the disk is full" in notes.export_text()
     assert [config.model for config in asked] == ["arda2026", "deora2024", "wu2023"]
+    compared_rows = json.loads((tmp_path / "comparison.json").read_text())["rows"]
+    assert compared_rows == [["arda2026", "theorem-1 (printed)", "8", "8"]]  # its better half
     counts = json.loads((tmp_path / "counts.json").read_text())["counts"]
     commands = [json.loads(f.read_text())["command"] for f in (tmp_path / "audits").iterdir()]
     commands += [
@@ -240,10 +247,33 @@ def test_everything_runs_all_figures_and_stores_what_the_report_needs(
     ]
     for command in commands:
         app.parse_args(shlex.split(command)[1:], exit_on_error=False, print_error=False)
-    _everything.store_audits("quick", tmp_path, lambda text: None)
+    assert everything(lambda name, among: Ended(0), tmp_path, Console(record=True)) == 0
     assert len(asked) == 3  # what is stored is not asked again
     build_site(tmp_path, tmp_path / "site")
-    assert _everything.run_everything("quick", tmp_path, lambda text: None, lambda name: 130) == 130
+    assert everything(lambda name, among: Ended(130), tmp_path, Console(record=True)) == 130
+
+
+def test_an_audit_that_cannot_run_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def audit(config: TrainConfig, **given: object) -> SimpleNamespace:
+        if config.model == "deora2024":
+            raise BadArgument("n", 3, "is too small", fix="use n=4")
+        return SimpleNamespace(to_json=lambda: {"claims": [], "slack": []})
+
+    monkeypatch.setattr(theory, "audit", audit)
+    monkeypatch.setattr(theory, "compare", lambda problem, **given: [])
+    assert everything(lambda name, among: Ended(0), tmp_path, notes := Console(record=True)) == 1
+    assert "the audit of deora2024 cannot run: n = 3: is too small" in notes.export_text()
+    assert {path.stem for path in (tmp_path / "audits").iterdir()} == {"arda2026", "wu2023"}
+    assert (tmp_path / "counts.json").exists()
+
+
+def everything(run: Any, out: Path, notes: Console) -> int:
+    """All figures by `run`, which gets a name where the command gives a plan."""
+    plans = {name: name for name in lab.figures}
+    among = _everything.Among(dict.fromkeys(plans, 1.0))
+    return _everything.run_everything("quick", out, notes, plans, {}, among, run)
 
 
 def test_all_and_one_figure_exclude_each_other(capsys) -> None:

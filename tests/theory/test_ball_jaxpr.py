@@ -87,7 +87,9 @@ CASES: dict[str, tuple[Any, ...]] = {
     "remainder": (lambda x, y: lax.rem(x, y), 5 * V, W),
     "extremes": (lambda x, y: (jnp.maximum(x, y), jnp.minimum(x, y), jnp.clip(x, -0.5, 0.5)), V, W),
     "logic": (
-        lambda x, y: jnp.where((x > 0) & ~(y < 0) | (x <= y) ^ (x >= 1), x, y + (x != y)),
+        lambda x, y: jnp.where(
+            (x > 0) & ~(y < 0) | (x <= y) ^ (x >= 1), x, y + (x != y).astype(float)
+        ),
         V,
         W,
     ),
@@ -111,9 +113,9 @@ CASES: dict[str, tuple[Any, ...]] = {
         A,
     ),
     "padding": (lambda x: lax.pad(x, 7.0, [(2, -1, 1)]), V),
-    "counting": (lambda x: x + jnp.arange(5) + jnp.arange(5.0), V),
+    "counting": (lambda x: x + jnp.arange(5).astype(float) + jnp.arange(5.0), V),
     "counting along rows": (
-        lambda a: (a * jnp.eye(4), a + lax.broadcasted_iota(int, (4, 4), 1)),
+        lambda a: (a * jnp.eye(4), a + lax.broadcasted_iota(int, (4, 4), 1).astype(float)),
         A,
     ),
     "gather": (lambda a: (a[jnp.array([2, 0, -1])], a[jnp.array([1, 1]), jnp.array([0, 3])]), A),

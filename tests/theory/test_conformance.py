@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from types import CodeType, FrameType
 
 import jax
 import numpy as np
 import pytest
 
+import headcount
 from headcount.core import stream
 from headcount.theory import (
     Budget,
@@ -26,7 +32,7 @@ from headcount.theory import (
 )
 from headcount.theory._claim import generator
 from headcount.theory._pytree import arrays_of
-from headcount.theory._slow_sides import slow_data
+from headcount.theory._slow_sides import slow_checks, slow_data, slow_sides
 from headcount.theory.slow import FLOATS
 
 BUDGET = Budget(random=1000, restarts=4, steps=0)
@@ -129,6 +135,50 @@ def test_the_slow_twin_agrees_with_the_fast_path(name: str) -> None:
                 np.testing.assert_allclose(np.ravel(lhs), np.ravel(sides.lhs), rtol=1e-8, atol=1e-9)
         else:
             np.testing.assert_allclose([lhs, rhs], [sides.lhs, sides.rhs], rtol=1e-8, atol=1e-13)
+
+
+ROOMS = f"{Path(headcount.__file__).parent}{os.sep}"
+ENGINE = ("core", "theory")
+"""Layers that both sides may use: numbers, domains, the declaration of claims."""
+WORDS = {"_tier", "_stretch", "form_of", "tier_of"}
+"""What the name of a variant stands for."""
+
+
+def functions_called(work: Callable[[], object]) -> set[CodeType]:
+    """Our own functions that run in the meantime, those of the engine aside."""
+    seen: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(ROOMS):
+            seen.add(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return {c for c in seen if not c.co_filename.removeprefix(ROOMS).startswith(ENGINE)}
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_the_slow_twin_shares_no_code_with_the_fast_path(name: str) -> None:
+    claim = claims[name]
+    instance, variant = instance_of(claim), claim.default
+    data = arrays_of(instance)
+
+    def fast() -> None:
+        jax.eval_shape(lambda i: claim.sides(i, variant).lhs, instance)  # always traced anew
+        for hypothesis in claim.hypotheses:
+            hypothesis.check(instance, variant)
+
+    def slow() -> None:
+        slow_sides(claim, FLOATS, data, variant)
+        slow_checks(claim, FLOATS, data, variant)
+
+    quick, careful = functions_called(fast), functions_called(slow)
+    assert quick
+    assert careful
+    assert {c.co_qualname for c in quick & careful} <= WORDS
 
 
 @pytest.mark.parametrize("name", SEARCHED)

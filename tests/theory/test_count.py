@@ -94,6 +94,7 @@ def test_a_target_above_the_start_needs_no_training(monkeypatch):
     found = practice(TrainConfig.of({"rho": (3, 3, 3)}), 1.5, "width")
     assert found.answer.value is None
     assert "before the first step" in found.answer.note
+    assert found.answer.shown == "nothing"
 
 
 def test_a_width_that_is_not_reached_is_never(monkeypatch):
@@ -101,8 +102,23 @@ def test_a_width_that_is_not_reached_is_never(monkeypatch):
     found = practice(TrainConfig.of({"rho": (3, 3, 3)}), 0.1, "width", most_width=16)
     assert found.answer.value is None
     assert "not reached up to width 16" in found.answer.note
+    assert found.answer.shown == "never"
 
 
 def test_a_target_must_be_positive():
     with pytest.raises(BadArgument, match="loss"):
         theorem_answers("arda2026", SETTING, -1.0, "width")
+
+
+def test_what_is_shown_still_is_an_answer():
+    """A width is rounded up, a step size down, and a lower end down."""
+    width, step = (count.Answer(q, "", "", 0.123451, "") for q in ("width", "step-size"))
+    assert (width.shown, step.shown) == ("0.1235", "0.1234")
+    assert count.Answer("width", "", "", None, "", beyond=99999.0).shown == "> 9.999e+04"
+    assert count.Answer("width", "", "", None, "").shown == "never"
+
+
+def test_a_whole_number_beyond_float64_is_not_made_smaller():
+    heads = 2**60 + 1
+    assert float(heads) < heads <= int(count._at_least(heads))
+    assert count._at_least(2**60) == 2.0**60

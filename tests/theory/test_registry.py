@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from headcount.core import BadArgument
@@ -39,3 +42,20 @@ def test_a_statement_in_parts_lists_them() -> None:
 
 def test_an_own_id_comes_before_another_name() -> None:
     assert claims["deora2024/lemma-2"].id == "deora2024/lemma-2"
+
+
+def test_every_display_that_the_page_of_deora2024_lists_leads_to_its_claims() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "deora2024.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \((\d+)\) \| ([^|]*) \|", page, re.MULTILINE)
+    numbers = [int(number) for number, _ in rows]
+    asked = [*range(6, 25), *range(67, 72), *range(106, 112), 119, 129, 132]
+    assert numbers == asked
+    for number, cell in rows:
+        listed = set(re.findall(r"`([^`]+)`", cell))
+        name = f"eq-{number}"
+        own = {
+            claim.id.split("/")[1]
+            for claim in claims.of_paper("deora2024")
+            if name in {claim.id.split("/")[1], *names_in(claim.equations)}
+        }
+        assert listed == own, number

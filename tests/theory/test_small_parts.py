@@ -36,11 +36,12 @@ from headcount.theory._ball_linalg import eigenvalues
 from headcount.theory._balls import at_precision
 from headcount.theory._certificate import FORMAT
 from headcount.theory._frequency import Frequency, Interval
+from headcount.theory._judge_frequency import judge_exactly
 from headcount.theory._prove import _shown, ratio_in_balls
 from headcount.theory._search import Candidate
 from headcount.theory._shrink import _SHORTER, _kept, _smaller
 from headcount.theory._starts import STRUCTURES, neighbours, starts
-from headcount.theory._verdict import _judge_exactly, decide
+from headcount.theory._verdict import decide
 from headcount.theory.domain import Domain
 from headcount.theory.families import safe_norm
 from headcount.theory.slow import FLOATS, Arithmetic, _table, activation
@@ -169,7 +170,7 @@ def test_the_entry_shown() -> None:
     [(0.1, 0.2, "inconclusive"), (0.11, 0.2, "violated"), (0.0, 0.1, "holds")],
 )
 def test_a_probability_that_is_enclosed(low: float, high: float, outcome: str) -> None:
-    verdict = _judge_exactly(toy(), "printed", Interval(low, high), 0.1)
+    verdict = judge_exactly(toy(), "printed", Interval(low, high), 0.1)
     assert verdict.outcome == outcome
     assert verdict.ratio == pytest.approx(low / 0.1)
 

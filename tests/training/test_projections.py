@@ -45,6 +45,16 @@ def test_projection_equals_a_loop_over_heads_and_is_idempotent(size: float) -> N
         np.testing.assert_allclose(twice, once, rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "far"), [("float32", 1e30), ("float32", 3e38), ("float64", 1e308)]
+)
+def test_a_point_whose_length_overflows_lands_on_the_sphere(dtype: str, far: float) -> None:
+    """Its direction is kept: it is neither the centre nor left where it is."""
+    point = np.array([[far, -far, far / 2]], dtype)
+    landed = HeadBalls((("U", 3.0),))({"U": point}, {"U": np.zeros_like(point)})["U"]
+    np.testing.assert_allclose(landed, np.array([[2.0, -2.0, 1.0]], dtype), rtol=1e-6)
+
+
 def test_projection_is_the_nearest_point() -> None:
     """<x - Px, z - Px> <= 0 for every z of the set, block by block and head by head."""
     start, params = displaced(2.0)

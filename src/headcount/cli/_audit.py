@@ -49,7 +49,7 @@ def audit_command(
     config
         TOML file as for `headcount train`, or the netCDF file of a finished run.
     optimiser
-        gd, projgd, projsgd, sgd, momentum or adam; default: the paper's own for this model.
+        gd, projgd, projsgd, sgd, momentum, adam or adamw; default: the paper's own.
     eta
         Step size; default: the paper's own.
     rho

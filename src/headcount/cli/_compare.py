@@ -41,7 +41,8 @@ def compare_command(
     config
         TOML file with data, data_options, n, width, steps; flags override it.
     data
-        Data model with sign labels, such as dm1 or digit-pair; see `headcount list`.
+        Data model with sign labels, such as dm1, digit-pair, or series (a CSV file) with
+        labels=direction; see `headcount list`.
     data_option
         An option of the data model, as name=value; may be repeated.
     n
@@ -88,7 +89,9 @@ def compare_command(
 
 def _show(answers: list[Compared], data: str, share: float) -> None:
     from rich.console import Console
+    from rich.padding import Padding
     from rich.table import Table
+    from rich.text import Text
 
     console = Console()
     title = f"Least width to bring the loss to {share:g} of its start, on {data}"
@@ -97,24 +100,32 @@ def _show(answers: list[Compared], data: str, share: float) -> None:
         table.add_column(column, justify="right")
     for answer in answers:
         needed = "-" if answer.training is None else answer.training.shown
-        best: dict[str, Answer] = {}
-        for row in answer.required:
-            name = f"{row.source.split('/', 1)[1]} ({row.variant})"
-            best[name] = min(row, best.get(name, row), key=_size)
-        for name, row in best.items():
+        for name, row in (best := best_answers(answer)).items():
             table.add_row(answer.paper, name, row.shown, needed)
         if not best:
             table.add_row(answer.paper, "none applies", "-", needed)
     console.print(table)
     for answer in answers:
-        console.print(_words(answer), highlight=False)
+        head, *lines = _words(answer)
+        console.print(head, highlight=False, markup=False)
+        for line in lines:  # those that wrap stay under their paper
+            console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
+
+
+def best_answers(answer: Compared) -> dict[str, Answer]:
+    """Of each theorem the least width, be it with the given steps or with endlessly many."""
+    best: dict[str, Answer] = {}
+    for row in answer.required:
+        name = f"{row.source.split('/', 1)[1]} ({row.variant})"
+        best[name] = min(row, best.get(name, row), key=_size)
+    return best
 
 
 def _size(answer: Answer) -> float:
     return math.inf if answer.value is None else answer.value
 
 
-def _words(answer: Compared) -> str:
+def _words(answer: Compared) -> list[str]:
     """Promises at the given width, and which hypotheses fail by how much."""
     from ..theory import ordered, round_up
 
@@ -123,15 +134,15 @@ def _words(answer: Compared) -> str:
         f"target {answer.target:.4g}"
     ]
     if answer.note:
-        lines.append(f"  no theorem applies: {answer.note}")
+        lines.append(f"no theorem applies: {answer.note}")
     failing: dict[str, list[str]] = {}
     for promised in answer.promised:
         name = f"{promised.claim.split('/', 1)[1]} ({promised.variant})"
         if not promised.failing:
-            lines.append(f"  {name} promises a loss of at most {round_up(promised.loss)}")
+            lines.append(f"{name} promises a loss of at most {round_up(promised.loss)}")
         for check in promised.failing:
             value, threshold = ordered(check.value, check.threshold)
             failing.setdefault(f"{check.name}: {value} exceeds {threshold}", []).append(name)
     for reason, names in failing.items():
-        lines.append(f"  fails: {reason}; so nothing is promised by {', '.join(names)}")
-    return "\n".join(lines)
+        lines.append(f"fails: {reason}; so nothing is promised by {', '.join(names)}")
+    return lines

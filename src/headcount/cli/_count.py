@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -66,7 +66,7 @@ def count_command(
     pool
         Data option: heads of the teacher's pool.
     optimiser
-        gd, projgd, projsgd, sgd, momentum or adam; default: the paper's own for this model.
+        gd, projgd, projsgd, sgd, momentum, adam or adamw; default: the paper's own.
     eta
         Step size, where it is not what is asked; default: the paper's own.
     rho
@@ -87,7 +87,6 @@ def count_command(
         Print one JSON object on standard output.
     """
     from ..core import BadArgument, check_fraction, papers
-    from ..theory import practice, theorem_answers
 
     quantity, target = _target(loss, gap)
     if plot is not None and (theory_only or quantity == "gap"):
@@ -95,12 +94,14 @@ def count_command(
         fix = "leave out --theory-only" if theory_only else "ask for a loss"
         raise BadArgument("plot", str(plot), nothing, fix=fix)
     check_fraction("delta", delta)
+    from ..theory import practice, theorem_answers
+
     names = ("d", "T", "nu", "pool", "optimiser", "eta", "rho", "steps", "seeds")
     flags = {k: v for k, v in locals().items() if k in names} | asdict(problem)
     chosen = audited_config(config, {"n": 500, **_given(flags)}, [])
     paper = papers.of_model(chosen.model)
     setting = paper.part("setting").of(chosen, delta=delta)
-    answers = theorem_answers(paper.key, setting, target, ask, quantity)
+    answers = theorem_answers(paper.key, setting, target, ask, quantity, teller(json))
     found: Practice | None = None
     if not theory_only and quantity == "loss":
         found = practice(
@@ -142,7 +143,7 @@ def _target(loss: float | None, gap: float | None) -> tuple[str, float]:
         return "loss", check_positive("loss", loss)
     if gap is not None and loss is None:
         return "gap", check_positive("gap", gap)
-    problem = "is needed, or gap, and not both"
+    problem = "is needed, or --gap, and not both"
     raise BadArgument("loss", loss, problem, fix="for example --loss 0.05")
 
 
@@ -193,8 +194,21 @@ def _in_short(ask: str, answers: list[Answer], found: Practice | None) -> str:
     """The two numbers that matter: the best of the theorems, and what training needs."""
     known = sorted((a for a in answers if a.value is not None), key=lambda a: a.value or 0.0)
     best = known[-1 if ask == "step-size" else 0] if known else None
-    asked = "no theorem gives one" if best is None else f"theorems ask for {best.shown}"
+    what = {"width": "a width of", "steps": "steps:", "step-size": "a step size of at most"}[ask]
+    asked = "no theorem gives one" if best is None else f"theorems ask for {what} {best.shown}"
     return asked if found is None else f"{asked}; training needs {found.answer.shown}"
+
+
+def _without_repeats(rows: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, ...]]:
+    """Each answer once; a name or a reason that stands in the row above is not said again."""
+    last = ("",) * 4
+    for row in dict.fromkeys(rows):
+        source, variant, value, note = row
+        same = note.startswith("not applicable") and note == last[3]
+        first = "" if source == last[0] else source
+        again = "" if not first and variant == last[1] else variant
+        yield first, again, value, "the same" if same else note
+        last = row
 
 
 def _show(
@@ -209,12 +223,14 @@ def _show(
     from rich.table import Table
 
     titles = {"width": "Least width", "steps": "Fewest steps", "step-size": "Largest step size"}
-    table = Table(title=f"{titles[ask]} for a {quantity} of {target:g}", title_justify="left")
+    title = f"{titles[ask]} for a {quantity} of {target:g}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in ("source", "variant", ask, "note"):
-        table.add_column(column, justify="right" if column == ask else "left")
+        right: Literal["left", "right"] = "right" if column == ask else "left"
+        table.add_column(column, justify=right, no_wrap=column != "note")
     rows = [*answers, *([found.answer, *found.narrower] if found else [])]
-    for row in rows:
-        table.add_row(row.source, row.variant, row.shown, row.note)
+    for cells in _without_repeats([(r.source, r.variant, r.shown, r.note) for r in rows]):
+        table.add_row(*cells)
     console = Console()
     console.print(_in_short(ask, answers, found), highlight=False)
     console.print(table)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._compare import best_answers
+from ._flags import in_flags
+from ._output import now_and_then
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..core import HeadcountError
+    from ..lab import Plan
 
 SIZES: Mapping[str, dict[str, Any]] = {
     "smoke": {"width": 8, "n": 10, "steps": 20, "seeds": [0]},
@@ -19,46 +31,151 @@ SHARE = 0.1
 """The target of head counts: this share of the loss at the start."""
 MOST_WIDTH = 64
 """Where the search for the width that training needs gives up."""
+FLAGS = ("--seeds", "--scale", "--data-dir", "--model-dir")
+"""How the reasons of figures that cannot run name what can be given."""
 Tell = Callable[[str], None]
 
 
-def run_everything(scale: str, out: Path, tell: Tell, figure: Callable[[str], int]) -> int:
-    """Every figure by `figure(name)`, which returns its exit code, then audits and tables.
+class Ended(NamedTuple):
+    """How a figure ended: its exit code, and in words what was in the way."""
+
+    code: int
+    reason: str = ""
+
+
+class Among:
+    """One figure after the other: which of how many runs, and how long those after it will take.
+
+    Estimates are corrected by how long the figures before took over theirs.
+    """
+
+    def __init__(self, estimates: Mapping[str, float]) -> None:
+        self._ahead = dict(estimates)
+        self._count = len(estimates)
+        self._expected = self._took = 0.0
+        self.title = ""
+
+    def begin(self, name: str) -> None:
+        """This figure runs now."""
+        self._now = self._ahead.pop(name)
+        self._started = time.monotonic()
+        self.title = f"{name} ({self._count - len(self._ahead)} of {self._count})"
+
+    def end(self) -> None:
+        """It has ended; what was stored before says nothing about the speed."""
+        if self._now > 0:
+            self._expected += self._now
+            self._took += time.monotonic() - self._started
+
+    def seconds_ahead(self) -> float:
+        """Of the figures that have not begun."""
+        pace = self._took / self._expected if self._expected else 1.0
+        return pace * sum(self._ahead.values())
+
+
+def plan_everything(plan_of: Callable[[str], Plan]) -> tuple[dict[str, Plan], dict[str, str]]:
+    """The plans of all figures, and why the others have none, such as data that is not at hand.
+
+    When none has a plan, the first reason is the error: then it is the command that is wrong.
+    """
+    from ..core import HeadcountError
+    from ..lab import figures
+
+    plans: dict[str, Plan] = {}
+    errors: dict[str, HeadcountError | OSError] = {}
+    for name in figures:
+        try:
+            plans[name] = plan_of(name)
+        except (HeadcountError, OSError) as error:
+            errors[name] = error
+    if errors and not plans:
+        raise next(iter(errors.values()))
+    return plans, {name: _in_words(error) for name, error in errors.items()}
+
+
+def in_the_way(error: HeadcountError | OSError) -> str:
+    """What keeps one figure from running, in words; empty where it concerns all of them."""
+    from ..core import BadArgument
+    from ..lab import ExecutionError, NewerFormat
+
+    shared = isinstance(error, ExecutionError | NewerFormat)
+    if shared or (isinstance(error, BadArgument) and error.argument in ("executor", "workers")):
+        return ""
+    return _in_words(error)
+
+
+def _in_words(error: HeadcountError | OSError) -> str:
+    return str(error) if isinstance(error, OSError) else in_flags(error, FLAGS)
+
+
+def run_everything(
+    scale: str,
+    out: Path,
+    notes: Console,
+    plans: Mapping[str, Plan],
+    unable: Mapping[str, str],
+    among: Among,
+    run: Callable[[Plan, Among], Ended],
+) -> int:
+    """Every figure that has a plan, then audits and tables; at the end, what could not run.
 
     A figure that fails does not stop the others; an interruption does. Returns the largest code.
     """
-    from ..lab import figures
+    from ..core import HeadcountError
+    from ..report import unable_text
 
-    worst = 0
-    for place, name in enumerate(figures, start=1):
-        tell(f"{name} ({place} of {len(figures)})")
-        code = figure(name)
-        if code > 3:
-            return code
-        worst = max(worst, code)
-    store_audits(scale, out, tell)
-    store_tables(scale, out, tell)
-    tell(f"Everything is in {out}. To look at it: headcount report --out {out}")
-    return worst
+    def tell(text: str) -> None:
+        notes.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    worst, failed = 0, dict(unable)
+    for name, plan in plans.items():
+        among.begin(name)
+        ended = run(plan, among)
+        if ended.code > 3:
+            return ended.code
+        among.end()
+        worst = max(worst, ended.code)
+        if ended.reason:
+            failed[name] = ended.reason
+    last: dict[str, Callable[[str, Path, Tell], None]] = {
+        **{f"the audit of {key}": partial(store_audit, key) for key in audited()},
+        "the head counts": store_tables,
+    }
+    for what, store in last.items():
+        try:
+            store(scale, out, tell)
+        except HeadcountError as error:
+            failed[what] = _in_words(error)
+    tell(f"Everything else is in {out}." if failed else f"Everything is in {out}.")
+    tell(f"To look at it: headcount report --out {out}")
+    tell(f"The numbers of one figure: headcount show FIGURE --scale {scale} --out {out}")
+    if failed:
+        notes.print(unable_text(failed), highlight=False)
+    return max(worst, 1) if failed else worst
 
 
-def store_audits(scale: str, out: Path, tell: Tell) -> None:
-    """One audit of each paper's first model, as `audits/<paper>.json`; a stored one is kept."""
+def audited() -> list[str]:
+    """The papers with a model to train and claims to hold against it."""
+    from ..core import papers
+
+    return [key for key, paper in papers.items() if paper.subject is not None and paper.models]
+
+
+def store_audit(key: str, scale: str, out: Path, tell: Tell) -> None:
+    """The audit of a paper's first model, as `audits/<paper>.json`; a stored one is kept."""
     from ..core import papers
     from ..theory import audit
     from ..training import TrainConfig
 
     size = SIZES[scale] | {"seeds": [0]}
-    for key, paper in papers.items():
-        if paper.subject is None or not paper.models:
-            continue
-        model = next(iter(paper.models))
-        command = _command("audit", model, size)
-        if _is_stored(out / "audits" / f"{key}.json", command):
-            continue
-        tell(f"audit of {key}: {command}")
-        found = audit(TrainConfig.of({"model": model, "dtype": "float64", **size}))
-        _store(out / "audits" / f"{key}.json", {"command": command, **found.to_json()})
+    model = next(iter(papers[key].models))
+    command = _command("audit", model, size)
+    if _is_stored(out / "audits" / f"{key}.json", command):
+        return
+    tell(f"audit of {key}: {command}")
+    config = TrainConfig.of({"model": model, "dtype": "float64", **size})
+    found = audit(config, tell=now_and_then(quiet=False))
+    _store(out / "audits" / f"{key}.json", {"command": command, **found.to_json()})
 
 
 def store_tables(scale: str, out: Path, tell: Tell) -> None:
@@ -82,10 +199,8 @@ def store_tables(scale: str, out: Path, tell: Tell) -> None:
 
 def _compared_rows(answer: Any) -> list[list[str]]:
     needed = answer.training.shown if answer.training else "not asked"
-    rows = [
-        [answer.paper, f"{row.source.split('/', 1)[1]} ({row.variant})", row.shown, needed]
-        for row in answer.required
-    ]
+    best = best_answers(answer)
+    rows = [[answer.paper, name, row.shown, needed] for name, row in best.items()]
     return rows or [[answer.paper, answer.note or "none applies", "-", needed]]
 
 

@@ -36,35 +36,40 @@ def explain_command(claim: str, /, *, json: Flag = False) -> int:
 
 def _show(found: Explanation) -> None:
     from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
 
     from ..core import papers, round_down
 
     claim, console = found.claim, Console()
 
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, highlight=False, markup=False)
+    def say(text: str, style: str = "", indent: int = 0) -> None:
+        # Lines that wrap stay under what they belong to.
+        console.print(Padding(Text(text, style=style), (0, 0, 0, indent), expand=False))
 
     say(f"{claim.id}: {claim.title}", "bold")
     where = papers[claim.paper].citation if claim.paper in papers else claim.paper
     say(f"{claim.equations} of {where}; {claim.kind}")
-    say(f"\n{claim.statement}\n  {claim.latex}")
+    say(f"\n{claim.statement}")
+    say(claim.latex, indent=2)
     if claim.hypotheses:
         say("\nHypotheses")
         for hypothesis in claim.hypotheses:
-            say(f"  - {hypothesis.name}")
+            say(f"- {hypothesis.name}", indent=2)
     say("\nForms")
     ratios = {one.variant: one for one in found.tightest}
     for name, variant in claim.variants.items():
-        say(f"  - {name}{_marks(claim, name)}: {variant.text}")
+        say(f"- {name}{_marks(claim, name)}: {variant.text}", indent=2)
         if name in ratios:
             one = ratios[name]
             sizes = ", ".join(f"{k} {'x'.join(map(str, s))}" for k, s in one.sizes.items())
-            say(f"    largest known left/right: {round_down(one.ratio, 4)}, {one.outcome}")
-            if sizes:
-                say(f"    at {sizes}")
+            largest = f"largest known left/right: {round_down(one.ratio, 4)}, {one.outcome}"
+            say(f"{largest}\nat {sizes}" if sizes else largest, indent=4)
     for note in found.errata:
         say(f"\nErratum {note.id.split('/')[1]} ({note.where})")
-        say(f"  printed: {note.printed}\n  found: {note.problem}\n  used here: {note.used}")
+        told = {"printed": note.printed, "found": note.problem, "used here": note.used}
+        for name, words in told.items():
+            say(f"{name}: {words}", indent=2)
     for name, variant_name in found.certificates:
         say(f"\nCounterexample to the form {variant_name!r}: headcount recheck {name}")
     say(f"\nSearch for a worse instance: headcount falsify {claim.id}")

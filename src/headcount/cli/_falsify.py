@@ -95,8 +95,9 @@ def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None
     console.print(f"  {chosen.statement}", highlight=False, markup=False)
     form = chosen.variants[result.variant]
     console.print(f"  variant: {form.text}", highlight=False)
-    seconds = f"{result.instances} instances, {result.seconds:.1f} s"
-    console.print(f"  {result.message}, {seconds}", highlight=False, markup=False)
+    counted = f"{result.instances} instances"
+    told = result.message if counted in result.message else f"{result.message}, {counted}"
+    console.print(f"  {told}, {result.seconds:.1f} s", highlight=False, markup=False)
     for row in result.per_size:
         sizes = ", ".join(f"{name}={value}" for name, value in row.sizes.items()) or "all sizes"
         console.print(f"    {sizes}: worst ratio {row.ratio:.7g}", highlight=False)

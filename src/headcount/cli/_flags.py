@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -28,6 +30,17 @@ Whole = Annotated[int, Parameter(converter=_whole)]
 """A whole number; 1.5 is refused, not rounded."""
 Flag = Annotated[bool, Parameter(negative=())]
 Repeated = Annotated[list[str] | None, Parameter(negative=())]
+
+
+def name_folders(data_dir: Path | None, model_dir: Path | None) -> None:
+    """Tell this process and its workers where data and checkpoints lie.
+
+    Workers inherit the environment; a path in a trial's configuration would change its name.
+    """
+    if data_dir is not None:
+        os.environ["HEADCOUNT_DATA"] = str(data_dir.resolve())
+    if model_dir is not None:
+        os.environ["HEADCOUNT_MODEL"] = str(model_dir.resolve())
 
 
 def in_flags(error: HeadcountError, flags: Sequence[str]) -> str:

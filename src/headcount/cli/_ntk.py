@@ -17,6 +17,9 @@ from ._problem import NO_FLAGS, ProblemFlags
 if TYPE_CHECKING:
     from ..kernels import MemoryPlan
 
+MOST_DENSE = 4000
+"""Samples up to which the whole spectrum is computed: a quarter of a minute."""
+
 
 def ntk_command(
     config: Path | None = None,
@@ -106,16 +109,14 @@ def ntk_command(
 
 def _spectrum(total: Any, count: int) -> dict[str, Any]:
     """Extreme eigenvalues and lambda_min; nothing but a note for a kernel beyond memory."""
-    from ..kernels import RoundingWarning, extreme_eigenvalues, smallest_eigenvalue
+    from ..kernels import RoundingWarning, smallest_eigenvalue
 
     if total is None:
         return {"notes": ["the kernel is larger than memory: no eigenvalues"]}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RoundingWarning)
         smallest = smallest_eigenvalue(total)
-    k = min(count, len(total))
-    top: Any = extreme_eigenvalues(total, k).values[::-1] if k else []
-    bottom: Any = extreme_eigenvalues(total, k, which="smallest").values if k else []
+    top, bottom = _extremes(total, min(count, len(total)))
     fields = ("value", "lower", "upper", "rounding", "below_rounding", "certified")
     return {
         "largest": [float(v) for v in top],
@@ -124,6 +125,22 @@ def _spectrum(total: Any, count: int) -> dict[str, Any]:
         "equal_samples": [list(pair) for pair in smallest.equal_samples],
         "notes": [str(w.message) for w in caught if issubclass(w.category, RoundingWarning)],
     }
+
+
+def _extremes(total: Any, k: int) -> tuple[Any, Any]:
+    """The k largest eigenvalues, downwards, and the k smallest, upwards."""
+    import numpy as np
+
+    from ..kernels import extreme_eigenvalues
+
+    if k == 0:
+        return [], []
+    if len(total) <= MOST_DENSE:
+        # Lanczos needs minutes for the small end of a spectrum that is crowded there.
+        values = np.linalg.eigvalsh(np.asarray(total, np.float64))
+        return values[::-1][:k], values[:k]
+    top = extreme_eigenvalues(total, k).values[::-1]
+    return top, extreme_eigenvalues(total, k, which="smallest").values
 
 
 def _show(result: dict[str, Any]) -> None:

@@ -32,8 +32,11 @@ def now_and_then(quiet: bool, seconds: float = 10.0) -> Callable[[str], None]:
     return tell
 
 
-def print_json(content: Any) -> None:
-    """One JSON text on standard output; numbers that are not finite are null."""
+def print_json(content: Any, *, line: bool = False) -> None:
+    """One JSON text on standard output, on one `line` where there are several.
+
+    Numbers that are not finite are null.
+    """
     from ..core import json_text
 
-    print(json_text(content))
+    print(json_text(content, indent=None if line else 2), flush=True)

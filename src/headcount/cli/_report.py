@@ -32,12 +32,13 @@ def report_command(
     import time
 
     from ..core import BadArgument
-    from ..report.site import build_site
 
     started = time.monotonic()
     if not out.is_dir():
         fix = "run first: headcount reproduce --all, or name a folder with --out"
         raise BadArgument("out", str(out), "is no results folder", fix=fix)
+    from ..report.site import build_site
+
     site = build_site(out, to)
     index, seconds = site.folder / "index.html", time.monotonic() - started
     pages = sum(name.endswith(".html") for name in site.files)

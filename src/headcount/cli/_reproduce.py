@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ._flags import Whole
+from ._dry_run import Place, dry_run_all, dry_run_one, estimated, summary
+from ._everything import Among, Ended, in_the_way, plan_everything, run_everything
+from ._flags import Whole, name_folders
 from ._output import consoles, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..lab import Collection, Plan, Policy, Survey, Sweep
+    from ..lab import Collection, Plan, Policy, Sweep
 
 Scale = Literal["smoke", "quick", "paper"]
 Options = Annotated[list[str] | None, Parameter(name="--option", negative=())]
@@ -62,6 +64,7 @@ def reproduce_command(
         List all figures and stop.
     everything
         Every figure, then an audit and a head count for each paper: what `headcount report` shows.
+        A figure that cannot run does not stop the others; it is named at the end with its reason.
         With --json one object on a line for each figure.
     scale
         smoke: seconds; quick: minutes on a laptop; paper: the paper's own sizes.
@@ -83,24 +86,24 @@ def reproduce_command(
     json
         Print one JSON object on standard output, progress on standard error.
     dry_run
-        Show the plan with estimated time and memory; compute nothing.
+        Show the plan with estimated time and memory; compute nothing. With --all one line for
+        each figure; for the trials of one, name it.
     strict
         Exit with code 3 unless every claim is confirmed.
     retry_failed
         Run failed, diverged and nonfinite trials again.
     trial_timeout
-        Seconds after which a trial in a worker process is ended; default: 50 times its estimate,
-        at least an hour.
+        Seconds after which a trial in a worker process, a SLURM job or a Dask worker of one thread
+        with a nanny is ended; default: 50 times its estimate, at least an hour.
     retries
         How often a trial is run again whose worker died, ran out of memory or out of time.
     """
-    from ..core import BadArgument, check_count
-    from ..lab import Policy, figures, make_plan, parse_options, parse_seeds
-    from ..report import figures_table
+    from ..core import BadArgument, HeadcountError, check_count
+    from ..lab import Policy, make_plan, parse_options, parse_seeds
 
-    console, notes = consoles(json)
+    _, notes = consoles(json)
     if list_figures:
-        return _list(console, json, figures_table([f for _, f in figures.items()]))
+        return _list(json)
     if figure is None and not everything:
         fix = "see headcount reproduce --list, or reproduce all with --all"
         raise BadArgument("figure", None, "is missing", fix=fix)
@@ -110,61 +113,41 @@ def reproduce_command(
     if workers is not None:
         check_count("workers", workers, least=0)
     policy = Policy(time_limit=trial_timeout, retries=retries)
-    if data_dir is not None:
-        # Workers inherit the environment; a path in a trial's configuration would change its name.
-        os.environ["HEADCOUNT_DATA"] = str(data_dir.resolve())
-    if model_dir is not None:
-        os.environ["HEADCOUNT_MODEL"] = str(model_dir.resolve())
+    name_folders(data_dir, model_dir)
     chosen = None if seeds is None else parse_seeds(seeds)
 
-    def one(name: str) -> int:
-        plan = make_plan(name, scale, chosen, parse_options(option or []))
-        if dry_run:
-            return _dry_run(plan, out, workers, executor, json=json)
-        return _run(plan, out, workers, executor, retry_failed, policy, json=json, strict=strict)
+    place = Place(out, workers, executor)
+
+    def plan_of(name: str) -> Plan:
+        return make_plan(name, scale, chosen, parse_options(option or []))
+
+    def run(plan: Plan, among: Among | None = None) -> Ended:
+        return _run(plan, place, retry_failed, policy, among, json=json, strict=strict)
+
+    def run_among(plan: Plan, among: Among) -> Ended:
+        try:
+            return run(plan, among)
+        except (HeadcountError, OSError) as error:
+            if not (reason := in_the_way(error)):
+                raise
+            unable_object(plan.figure.id, reason)
+            return Ended(INCOMPLETE_CODE, reason)
+
+    def unable_object(name: str, reason: str) -> None:
+        if json:
+            print_json({"figure": name, "scale": scale, "error": reason}, line=True)
 
     if figure is not None:
-        return one(figure)
-    if dry_run:
-        return max(one(name) for name in figures)
-    from ._everything import run_everything
-
-    return run_everything(scale, out, notes.print, one)
-
-
-def _dry_run(
-    plan: Plan, out: Path, workers: int | None, executor: str | None, *, json: bool
-) -> int:
-    """Show what would be done."""
-    from ..lab import Store, cost, cost_model, slurm_submission, survey
-    from ..report import plan_table
-
-    console, notes = consoles(json)
-    store = Store(out, notes.print)
-    state = survey(plan, store)
-    lacking = [plan.unique[address] for address in state.of("missing")]
-    costs = cost_model(plan.unique.values() if lacking else (), store)
-    count = _worker_count(workers)
-    if json:
-        estimate = cost(lacking, count, costs)
-        print_json(
-            {
-                **_summary(plan, _counts(plan, state), 0.0, None, []),
-                "plan": {
-                    **plan.describe(),
-                    "to_run": len(lacking),
-                    "workers": count,
-                    "estimated_seconds": estimate.seconds,
-                    "estimated_bytes": estimate.bytes,
-                    "past_trials": estimate.past,
-                },
-            }
+        return (
+            dry_run_one(plan_of(figure), place, json=json) if dry_run else run(plan_of(figure)).code
         )
-    else:
-        console.print(plan_table(plan, state, count, costs))
-    if executor is not None and executor.startswith("slurm") and not json:
-        console.print(slurm_submission(executor, out, lacking), markup=False, highlight=False)
-    return 0
+    plans, unable = plan_everything(plan_of)
+    if dry_run:
+        return dry_run_all(plans, unable, scale, place, json=json)
+    for name, reason in unable.items():
+        unable_object(name, reason)
+    estimates = {name: estimated(plan, place).cost.seconds for name, plan in plans.items()}
+    return run_everything(scale, out, notes, plans, unable, Among(estimates), run_among)
 
 
 def finish(
@@ -175,15 +158,22 @@ def finish(
     seconds: float,
     *,
     json: bool,
+    among: Among | None = None,
 ) -> None:
-    """Tell verdicts and files, as JSON or for people."""
-    from ..report import verdicts_summary, verdicts_table
+    """Tell verdicts and files, as JSON or for people; in short where it is one `among` many."""
+    from ..report import stand_in_sentence, verdicts_summary, verdicts_table
 
     if json:
-        print_json(_summary(plan, counts, seconds, collection, files))
+        print_json(summary(plan, counts, seconds, collection, files), line=among is not None)
         return
     console, _ = consoles(json)
+    if among is not None:
+        told = f"{among.title}: {verdicts_summary(collection.verdicts)}"
+        console.print(told, markup=False, highlight=False)
+        return
     console.print(f"{plan.figure.id}: {plan.figure.title} ({plan.figure.reference})", markup=False)
+    if plan.stand_in:
+        console.print(stand_in_sentence(plan), markup=False, highlight=False)
     if plan.figure.notes:
         console.print(plan.figure.notes, markup=False, highlight=False)
     console.print(verdicts_summary(collection.verdicts), highlight=False)
@@ -194,45 +184,47 @@ def finish(
 
 def _run(
     plan: Plan,
-    out: Path,
-    workers: int | None,
-    executor: str | None,
+    place: Place,
     retry_failed: bool,
     policy: Policy,
+    among: Among | None,
     *,
     json: bool,
     strict: bool,
-) -> int:
+) -> Ended:
     from ..lab import CONFIRMED, StorageError, Store, collect, run_plan
     from ..report import make_reporter, problems_text, write_files
 
     _, notes = consoles(json)
+    out = place.out
 
     def tell(text: str) -> None:
         notes.print(text, markup=False, highlight=False, soft_wrap=True)
 
+    line = among is not None
+    title, ahead = (plan.figure.id, None) if among is None else (among.title, among.seconds_ahead)
     started = time.monotonic()
     try:
         sweep = run_plan(
             plan,
             out,
-            workers=workers,
-            executor=executor,
+            workers=place.workers,
+            executor=place.executor,
             retry_failed=retry_failed,
-            reporter=make_reporter(notes, plan.figure.id),
+            reporter=make_reporter(notes, title, ahead),
             policy=policy,
         )
         store = sweep.store or Store(out)
         if sweep.interrupted:
-            return _interrupted(notes, plan, sweep, out, executor)
+            return _interrupted(notes, plan, sweep, place)
         if sweep.problems:
             notes.print(problems_text(sweep.problems))
         counts = _sweep_counts(sweep)
         if sweep.failed == sweep.planned and not _any_numbers(plan, store):
             if json:
-                print_json(_summary(plan, counts, time.monotonic() - started, None, []))
+                print_json(summary(plan, counts, time.monotonic() - started), line=line)
             notes.print("No trial gave numbers: there is nothing to draw or to judge.")
-            return INCOMPLETE_CODE
+            return Ended(INCOMPLETE_CODE, f"no trial gave numbers: {sweep.problems[0].reason}")
         collection = collect(plan, store)
         for note in collection.notes:
             tell(note)
@@ -244,19 +236,23 @@ def _run(
         files = write_files(collection, store, tell)
     except StorageError as error:
         tell(f"headcount: {error}")
-        return INCOMPLETE_CODE
-    finish(plan, collection, files, counts, time.monotonic() - started, json=json)
+        if json:
+            about = {"figure": plan.figure.id, "scale": plan.scale, "error": str(error)}
+            print_json(about, line=line)
+        return Ended(INCOMPLETE_CODE, str(error))
+    finish(plan, collection, files, counts, time.monotonic() - started, json=json, among=among)
     if not any(file.suffix == ".png" for file in files):
-        return INCOMPLETE_CODE
+        return Ended(INCOMPLETE_CODE, "it could not be drawn")
     confirmed = all(verdict.outcome == CONFIRMED for verdict in collection.verdicts)
-    return NOT_CONFIRMED_CODE if strict and not confirmed else 0
+    return Ended(NOT_CONFIRMED_CODE if strict and not confirmed else 0)
 
 
-def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path, executor: str | None) -> int:
+def _interrupted(notes: Console, plan: Plan, sweep: Sweep, place: Place) -> Ended:
     from ..lab import Store, survey
     from ..report import seeds_text
 
     # Counted in the folder: a trial may have been saved in the very moment of the interruption.
+    out, executor = place.out, place.executor
     store = sweep.store or Store(out)
     saved = len(plan.unique) - len(survey(plan, store).of("missing"))
     command = ["headcount", "reproduce", plan.figure.id, "--scale", plan.scale]
@@ -280,14 +276,15 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, out: Path, executor: 
         highlight=False,
         soft_wrap=True,
     )
-    return INTERRUPTED_CODE
+    return Ended(INTERRUPTED_CODE, "interrupted")
 
 
-def _list(console: Console, json: bool, table: Any) -> int:
+def _list(json: bool) -> int:
     from ..lab import figures
+    from ..report import figures_table
 
     if not json:
-        console.print(table)
+        consoles(json)[0].print(figures_table([figure for _, figure in figures.items()]))
         return 0
     print_json(
         [
@@ -304,31 +301,6 @@ def _list(console: Console, json: bool, table: Any) -> int:
     return 0
 
 
-def _summary(
-    plan: Plan,
-    counts: dict[str, int],
-    seconds: float,
-    collection: Collection | None,
-    files: list[Path],
-) -> dict[str, Any]:
-    verdicts = [] if collection is None else collection.verdicts
-    return {
-        "figure": plan.figure.id,
-        "scale": plan.scale,
-        "trials": counts,
-        "seconds": seconds,
-        "verdicts": [verdict.to_json() for verdict in verdicts],
-        "files": [str(file) for file in files],
-    }
-
-
-def _counts(plan: Plan, state: Survey) -> dict[str, int]:
-    """Counts when nothing is run: stored trials are the cached ones."""
-    cached = len(plan.unique) - len(state.of("missing"))
-    failed = cached - len(state.of("ok"))
-    return {"planned": len(plan.unique), "cached": cached, "run": 0, "failed": failed}
-
-
 def _sweep_counts(sweep: Sweep) -> dict[str, int]:
     return {
         "planned": sweep.planned,
@@ -341,9 +313,3 @@ def _sweep_counts(sweep: Sweep) -> dict[str, int]:
 def _any_numbers(plan: Plan, store: Any) -> bool:
     stored = (store.read(address) for address in plan.unique)
     return any(trial is not None and trial.payload for trial in stored)
-
-
-def _worker_count(workers: int | None) -> int:
-    from ..lab import default_workers
-
-    return default_workers() if workers is None else max(workers, 1)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from ._dry_run import counted
+from ._flags import name_folders
 from ._output import consoles
-from ._reproduce import OUT, Options, Scale, _counts, finish
+from ._reproduce import OUT, Options, Scale, finish
 
 if TYPE_CHECKING:
     from ..lab import Plan, Store
@@ -23,6 +25,8 @@ def show_command(
     seeds: str | None = None,
     out: Path = OUT,
     option: Options = None,
+    data_dir: Path | None = None,
+    model_dir: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Redraw a figure and its verdicts from stored results; computes no trial.
@@ -42,6 +46,10 @@ def show_command(
         Results folder.
     option
         A figure's named choice, as name=value; may be repeated.
+    data_dir
+        The folder of data files that it was reproduced with, if any.
+    model_dir
+        The folder of the pretrained encoder that it was reproduced with, if any.
     json
         Print one JSON object, as `reproduce --json` does.
     """
@@ -50,6 +58,7 @@ def show_command(
     from ..lab import StorageError, Store, collect, survey
     from ..report import write_files
 
+    name_folders(data_dir, model_dir)
     started = time.monotonic()
     _, notes = consoles(json)
     store = Store(out, notes.print)
@@ -65,7 +74,7 @@ def show_command(
     except StorageError as error:
         text = f"The figure's files were not written: {error}"
         notes.print(text, markup=False, highlight=False, soft_wrap=True)
-    counts = _counts(plan, survey(plan, store))
+    counts = counted(plan, survey(plan, store))
     finish(plan, collection, files, counts, time.monotonic() - started, json=json)
     return 0
 

@@ -58,7 +58,7 @@ def train_command(
     n_val
         Validation samples.
     optimiser
-        gd, projgd, projsgd, sgd, momentum or adam; default: the paper's own for this model.
+        gd, projgd, projsgd, sgd, momentum, adam or adamw; default: the paper's own.
     eta
         Step size; default: the paper's own for its optimiser, else 1/sqrt(steps).
     rho
@@ -269,7 +269,7 @@ def _show_table(run: Run, config: TrainConfig, target: Path) -> None:
         f"{config.model}, width {config.width}, on {config.data}: {run.settings['steps']} steps of "
     )
     title += f"{config.optimiser}, eta = {values['eta']:.4g}, {run.settings['dtype']}"
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for column in ("seed", "loss at start", "smallest loss", "loss at end", "outcome"):
         table.add_column(column, justify="left" if column == "outcome" else "right")
     for i, seed in enumerate(run.seeds):
@@ -277,5 +277,6 @@ def _show_table(run: Run, config: TrainConfig, target: Path) -> None:
         smallest = min(run.min_loss[i], run.final_loss[i])
         numbers = (run.loss[i, 0], smallest, run.final_loss[i])
         table.add_row(str(seed), *(f"{v:.4e}" for v in numbers), run.outcomes[i])
+    console.print(title, highlight=False)
     console.print(table)
     console.print(f"{run.seconds:.1f} s; the run is in {target}", highlight=False, soft_wrap=True)

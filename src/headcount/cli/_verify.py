@@ -63,6 +63,7 @@ def verify_command(
     else:
         for result in found:
             print(f"{result.claim} ({result.variant}): {result.message}")
-            print(f"  {result.boxes} boxes, {result.seconds:.1f} s")
+            counted = f"{result.boxes} box{'es' if result.boxes != 1 else ''}"
+            print(f"  {counted}, {result.seconds:.1f} s")
     answers = {str(result.answer) for result in found}
     return FALSE if "false" in answers else OPEN if "open" in answers else 0

@@ -102,7 +102,9 @@ def check_finite(argument: str, array: Any) -> None:
         )
 
 
-def check_shape(argument: str, array: Any, shape: tuple[int | None, ...]) -> None:
+def check_shape(
+    argument: str, array: Any, shape: tuple[int | None, ...], *, fix: str | None = None
+) -> None:
     """An array of the given shape, where None stands for any length."""
     actual = tuple(np.shape(array))
     fits = len(actual) == len(shape) and all(
@@ -111,7 +113,10 @@ def check_shape(argument: str, array: Any, shape: tuple[int | None, ...]) -> Non
     if not fits:
         wanted = "(" + ", ".join("any" if s is None else str(s) for s in shape) + ")"
         raise BadArgument(
-            argument, f"array of shape {actual}", f"must have shape {wanted}", fix="reshape it"
+            argument,
+            f"array of shape {actual}",
+            f"must have shape {wanted}",
+            fix=fix or f"give {len(shape)} axes of these lengths",
         )
 
 

@@ -12,6 +12,7 @@ from ._checkpoints import MODEL_VARIABLE as MODEL_VARIABLE
 from ._checkpoints import Checkpoint as Checkpoint
 from ._checkpoints import find_checkpoint as find_checkpoint
 from ._checkpoints import located as located
+from ._checkpoints import planned_checkpoint as planned_checkpoint
 from ._digit_pair import DigitPair as DigitPair
 from ._dm1 import DM1 as DM1
 from ._dm2 import DM2 as DM2

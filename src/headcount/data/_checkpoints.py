@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core import BadArgument, check_choice
-from ._files import FileSet, fetch, verified
+from ._files import FileSet, ensure, fetch, verified
 
 MODEL_VARIABLE = "HEADCOUNT_MODEL"
 """The environment variable with the folder of a checkpoint."""
@@ -78,6 +78,14 @@ def find_checkpoint(choice: str, *, tiny: bool = False) -> Checkpoint:
     if choice == "roberta-base":
         return Checkpoint(choice, fetch(ROBERTA)["config.json"].parent)
     return Checkpoint(choice, _minilm())
+
+
+def planned_checkpoint(choice: str, *, tiny: bool = False) -> str:
+    """The identity of a choice's checkpoint, as `find_checkpoint`; nothing is downloaded."""
+    if choice == "roberta-base":
+        ensure(ROBERTA, download=False)
+        return choice
+    return find_checkpoint(choice, tiny=tiny).identity
 
 
 def located(identity: str) -> Path | None:

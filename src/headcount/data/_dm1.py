@@ -88,11 +88,11 @@ class DM1:
             rows = np.asarray(patterns, dtype=float)
         except (TypeError, ValueError) as error:
             raise BadArgument("patterns", patterns, problem, fix="give numbers") from error
-        object.__setattr__(self, "patterns", tuple(map(tuple, rows.tolist())))
         wanted = (self.M + 2, self.d)
         if rows.shape != wanted:
             problem = f"has shape {rows.shape}, Assumption 3 has M + 2 patterns of d features"
             raise BadArgument("patterns", rows.tolist(), problem, fix=f"give shape {wanted}")
+        object.__setattr__(self, "patterns", tuple(map(tuple, rows.tolist())))
         gram = rows @ rows.T
         worst = np.max(np.abs(gram - self.S**2 * np.eye(len(rows))))
         if not worst <= 1e-9 * self.S**2:

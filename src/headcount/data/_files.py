@@ -43,7 +43,7 @@ def data_folder() -> Path | None:
     folder = Path(named)
     if not folder.is_dir():
         raise BadArgument(
-            VARIABLE, named, "is not a folder", fix="correct the path, or unset the variable"
+            VARIABLE, named, "is not a folder", fix="correct the path (--data-dir sets it)"
         )
     return folder
 
@@ -76,6 +76,18 @@ def fetch(source: FileSet) -> dict[str, Path]:
     if found is not None:
         return found
     return {name: _downloaded(source, name) for name in source.files}
+
+
+def ensure(source: FileSet, *, download: bool = True) -> None:
+    """Check the files that are at hand and fetch the others.
+
+    Without `download` nothing is fetched: a plan may name files that its run will have to get,
+    but not files of which no address is known.
+    """
+    if download or not source.mirrors:
+        fetch(source)
+    else:
+        find(source)
 
 
 def verified(source: FileSet, path: Path) -> Path:
@@ -122,7 +134,7 @@ def _downloaded(source: FileSet, name: str) -> Path:
             return Path(kept)
         except (requests.RequestException, OSError, ValueError) as error:
             # pooch raises ValueError when the checksum is not the known one.
-            reasons.append(f"{mirror}: {str(error).splitlines()[0]}")
+            reasons.append(f"{mirror}: {_in_short(error)}")
     raise BadArgument(
         source.name,
         name,
@@ -130,3 +142,12 @@ def _downloaded(source: FileSet, name: str) -> Path:
         f"{'; '.join(reasons)})",
         fix=f"put the files into a folder and name it with --data-dir or {VARIABLE}",
     )
+
+
+def _in_short(error: Exception) -> str:
+    """Why a download failed; without a network, not the whole stack of what then goes wrong."""
+    import requests
+
+    if isinstance(error, requests.ConnectionError):
+        return "no connection"
+    return str(error).splitlines()[0]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_count, stream, uniform
+from ..core import Array, BadArgument, check_choice, check_count, stream, uniform
 from ._base import Dataset, Measurement, as_dataset, data_models, token_norms
 from ._gaussian import clip_to_ball
 from ._series import windows_of_series
@@ -63,13 +63,23 @@ class Arrays:
         return {"token_norm": Measurement.observed(largest.value, largest.meaning)}
 
 
+def _direction(x: Float[Array, "n T 1"], y: Float[Array, "n"]) -> Float[Array, "n"]:
+    """-1 where the next value y is below the last one of the window x, else +1."""
+    return np.where(y < x[:, -1, 0], -1.0, 1.0)
+
+
+SERIES_LABELS = ("next", "direction")
+"""What a window of a series is labelled by: the next value, or whether it goes up or down."""
+
+
 @dataclass(frozen=True)
 class Series:
     """Windows of T values of one column of a CSV file, labelled by the next value.
 
     The series is cut once in time and standardised with its first part (`windows_of_series`); a
     seed picks n windows of that part at random. `clip` moves every token into the unit ball, as
-    arda2026, Sec. 3.1 asks.
+    arda2026, Sec. 3.1 asks. With labels="direction" a window is labelled +1 where the next value is
+    not below its last one, and -1 where it is: what theorems about signs, and `compare`, take.
     """
 
     path: str = ""
@@ -79,6 +89,7 @@ class Series:
     stride: int = 1
     validation: float = 0.2
     clip: bool = False
+    labels: str = "next"
 
     name: ClassVar[str] = "series"
     assumption: ClassVar[str] = "none: the user's own time series"
@@ -88,9 +99,11 @@ class Series:
     def _parts(self) -> tuple[Dataset, Dataset]:
         options: dict[str, Any] = {"column": self.column, "missing": self.missing}
         options |= {"stride": self.stride, "validation": self.validation}
-        parts = windows_of_series(self.path, self.T, **options)
+        check_choice("labels", self.labels, SERIES_LABELS)
+        label = _direction if self.labels == "direction" else (lambda x, y: y)
         clip = clip_to_ball if self.clip else np.asarray
-        first, later = (Dataset(clip(part.x), part.y) for part in parts)
+        parts = windows_of_series(self.path, self.T, **options)
+        first, later = (Dataset(clip(x), label(x, y)) for x, y in parts)
         return first, later
 
     def sample(self, n: int, seed: int) -> Dataset:

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..core import Array, BadArgument, check_choice, check_count, check_shape
-from ._files import FileSet, fetch, find
+from ._files import FileSet, ensure, fetch, find
 
 MNIST = FileSet(
     name="mnist",
@@ -71,11 +71,14 @@ class Images(NamedTuple):
     digits: Int[Array, "n"]
 
 
-def chosen_images(choice: str, source: FileSet = MNIST) -> str:
-    """The image set that a choice stands for on this machine; decided before any work."""
+def chosen_images(choice: str, source: FileSet = MNIST, *, download: bool = True) -> str:
+    """The image set that a choice stands for on this machine; decided before any work.
+
+    MNIST asked for by name is fetched now, unless `download` is off.
+    """
     check_choice("dataset", choice, CHOICES)
     if choice == "mnist":
-        fetch(source)
+        ensure(source, download=download)
     if choice != "auto":
         return choice
     return "digits" if find(source) is None else "mnist"

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ..core import Array, BadArgument, check_choice, check_count, stream
-from ._files import FileSet, data_folder, fetch, find
+from ._files import FileSet, ensure, fetch, find
 
 SPLITS = ("train", "validation", "test")
 
@@ -111,22 +111,22 @@ REVIEW_SETS = {
 phrases of the same sentences and whose test split has no labels; 25000 / 2000 reviews of IMDB."""
 
 REVIEW_CHOICES = ("auto", *REVIEW_SETS, "templates")
-"""auto: the sentences of SST-2, or the templates where a smoke test may take them."""
+"""auto: the sentences of SST-2 where they are at hand, else the templates that ship."""
 
 
-def chosen_reviews(choice: str, *, templates: bool = False) -> str:
-    """The set that a choice stands for on this machine; its files are checked or fetched now.
+def chosen_reviews(choice: str, *, download: bool = True) -> str:
+    """The set that a choice stands for on this machine; its files are checked now.
 
-    `templates`: whether "auto" may mean the made-up sentences where SST-2 is not at hand.
+    "auto" never downloads. A set that is asked for by name does, unless `download` is off: then
+    its files are checked where they are at hand.
     """
     check_choice("data", choice, REVIEW_CHOICES)
-    if choice == "templates":
-        return choice
     if choice == "auto":
         choice = "sst2-sentences"
-        if templates and data_folder() is None and find(REVIEW_SETS[choice].files) is None:
+        if find(REVIEW_SETS[choice].files) is None:
             return "templates"
-    fetch(REVIEW_SETS[choice].files)
+    if choice != "templates":
+        ensure(REVIEW_SETS[choice].files, download=download)
     return choice
 
 

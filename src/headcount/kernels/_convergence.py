@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.stats
-import xarray
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, check_count, check_fraction
@@ -17,6 +15,9 @@ from ._limit_arda2026 import limit_arda2026
 from ._limit_kernel import LimitKernel
 from ._limit_wu2023 import limit_wu2023
 from ._ntk import ntk
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class KernelRate:
 
     def to_xarray(self) -> xarray.Dataset:
         """Errors over (block, seed, width), slopes and their intervals over block."""
+        import xarray
+
         slopes = list(self.slopes.values())
         return xarray.Dataset(
             {
@@ -152,11 +155,13 @@ def fit_slope(
     widths: Sequence[int], errors: Float[Array, "seeds widths"], confidence: float = 0.95
 ) -> Slope:
     """The mean over seeds of the slope of log error in log width, with Student's interval."""
+    from scipy import stats
+
     if not np.all(errors > 0):
         return Slope(np.nan, np.nan, np.nan)
     log_width = np.log(np.asarray(widths, np.float64))
     centred = log_width - np.mean(log_width)
     slopes = np.log(errors) @ centred / (centred @ centred)
     value = float(np.mean(slopes))
-    half = scipy.stats.t.ppf((1 + confidence) / 2, len(slopes) - 1) * scipy.stats.sem(slopes)
+    half = stats.t.ppf((1 + confidence) / 2, len(slopes) - 1) * stats.sem(slopes)
     return Slope(value, value - float(half), value + float(half))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray
 from jaxtyping import Float, Num
 
 from ..core import (
@@ -27,6 +26,9 @@ from ..core import (
 )
 from ._linearised import check_labels, check_schedule
 from ._regression import check_kernel, check_targets, spectrum_of
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @mappable("kind", "loss_name")
@@ -55,6 +57,8 @@ class KernelTrajectory(Shown):
 
     def to_xarray(self) -> xarray.Dataset:
         """Outputs, loss and coefficients over the recorded times."""
+        import xarray
+
         axis = "time" if self.kind == "flow" else "step"
         variables: dict[str, Any] = {
             "train": ((axis, "sample"), self.train),

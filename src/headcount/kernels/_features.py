@@ -73,23 +73,6 @@ def cheapest(factors: Factors) -> Factors:
     return (outer.reshape(*outer.shape[:-2], 1, p1 * p2),)
 
 
-def contract(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
-    """The kernel tile of one block from NumPy factors (n1, R, p) and (n2, R, p): GEMMs only."""
-    R1, R2 = left[0].shape[1], right[0].shape[1]
-    tile: Float[np.ndarray, "rows columns"] | None = None
-    for a, b in zip(left, right, strict=True):
-        rows, columns = _rows(a), _rows(b)
-        # The very same array on both sides lets NumPy call the symmetric product (half the work).
-        gram = rows @ rows.T if a is b else rows @ columns.T
-        tile = gram if tile is None else np.multiply(tile, gram, out=tile)
-    assert tile is not None
-    if R1 == 1 and R2 == 1:
-        return tile
-    # Rows first: that sum runs along memory, and leaves little for the other.
-    by_rows = tile.reshape(left[0].shape[0], R1, -1).sum(axis=1)
-    return by_rows.reshape(len(by_rows), -1, R2).sum(axis=2)
-
-
 def contract_traced(left: Factors, right: Factors) -> Float[Array, "n1 n2"]:
     """The same contraction inside a JAX program."""
     tile = None

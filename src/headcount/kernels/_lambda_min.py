@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
-import xarray as xr
 from jaxtyping import Float
 
 from ..core import Shown, interval_text
 from ._ntk import EmpiricalNTK
 from ._spectrum import Kernel, NTKOperator, as_operator, extreme_eigenvalues
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 class RoundingWarning(UserWarning):
@@ -55,6 +57,8 @@ class SmallestEigenvalue(Shown):
 
     def to_xarray(self) -> xr.Dataset:
         """A data set of scalars; pairs of equal samples over a dimension of their own."""
+        import xarray as xr
+
         scalars = {k: getattr(self, k) for k in ("value", "lower", "upper", "residual", "rounding")}
         flags = {k: int(getattr(self, k)) for k in ("below_rounding", "certified")}
         pairs = np.asarray(self.equal_samples, np.int64).reshape(-1, 2)

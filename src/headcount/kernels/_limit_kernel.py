@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, Shown, check_finite, check_shape
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +41,8 @@ class LimitKernel(Shown):
 
     def to_xarray(self) -> xarray.Dataset:
         """Variables `kernel` and `standard_error` over (block, x1, x2); block "total" is last."""
+        import xarray
+
         names = [*self.blocks, "total"]
         kernel = np.stack([*self.blocks.values(), self.total])
         error = np.stack([*(self.errors[b] for b in self.blocks), self.total_error])

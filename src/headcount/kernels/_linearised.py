@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray
 from jaxtyping import Float, Int
 
 from ..core import (
@@ -32,6 +31,9 @@ from ..core import (
 )
 from ..models import over_heads
 from ._generic import as_trained
+
+if TYPE_CHECKING:
+    import xarray
 
 Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 
@@ -91,6 +93,8 @@ class LinearisedRun(Shown):
 
     def to_xarray(self) -> xarray.Dataset:
         """Outputs and loss over the recorded steps."""
+        import xarray
+
         variables: dict[str, Any] = {"train": (("step", "sample"), self.train)}
         variables["loss"] = (("step",), self.loss)
         if self.test is not None:

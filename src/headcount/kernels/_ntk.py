@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import xarray as xr
 from jaxtyping import Float, Num
 
 from ..core import Array, Shown, available_memory, check_choice, check_count, own_precision
@@ -29,6 +28,9 @@ from ._source import (
     tile_count,
     tile_ranges,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 BLOCKS = ("each", "total")
 _TILE_BYTES = 1 << 27
@@ -72,6 +74,8 @@ class EmpiricalNTK(Shown):
 
     def to_xarray(self) -> xr.Dataset:
         """A data set with named dimensions: `total`, and `block` with a coordinate of names."""
+        import xarray as xr
+
         dims = kernel_dims(self.total.ndim)
         variables: dict[str, Any] = {"total": (dims, self.total)}
         coordinates: dict[str, Any] = {

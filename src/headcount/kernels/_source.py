@@ -20,7 +20,8 @@ from ..core import (
     check_shape,
     precision,
 )
-from ._features import Factors, contract, structured_features
+from ._contract import contract, empty_aligned
+from ._features import Factors, structured_features
 from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile
 
 METHODS = ("auto", "structured", "jacobian", "vector-products")
@@ -118,9 +119,9 @@ def check_inputs(argument: str, x: Any, model: Any, dtype: str) -> Float[np.ndar
         check_shape(argument, samples, (None, T, getattr(model, "d", None)))
         D = getattr(model, "D", None)
         if D is not None and samples[0].size != D:
-            raise BadArgument(
-                argument, f"array of shape {samples.shape}", f"needs T d = {D}", fix="reshape it"
-            )
+            fix = f"give samples of {D} numbers each, or build the model for these"
+            shown = f"array of shape {samples.shape}"
+            raise BadArgument(argument, shown, f"needs T d = {D}", fix=fix)
     return samples
 
 
@@ -212,7 +213,9 @@ class FeatureSource:
     def _compute(self, start: int, stop: int) -> dict[str, Factors]:
         shapes = self.problem.layout.factors
         kept = {
-            name: tuple(np.empty((stop - start, *shape), self.problem.dtype) for shape in factors)
+            name: tuple(
+                empty_aligned((stop - start, *shape), self.problem.dtype) for shape in factors
+            )
             for name, factors in shapes.items()
         }
         for low in range(start, stop, self.chunk):

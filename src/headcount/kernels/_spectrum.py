@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
-import xarray as xr
 from jaxtyping import Float
 
 from ..core import (
@@ -31,6 +30,9 @@ from ._features import contract_diagonal, pull_back, push_forward
 from ._generic import pull_back_outputs, push_forward_outputs
 from ._ntk import EmpiricalNTK
 from ._source import FeatureSource, check_held, chunk_size, prepare
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 class NTKOperator(scipy.sparse.linalg.LinearOperator):
@@ -177,6 +179,8 @@ class Eigenvalues(Shown):
 
     def to_xarray(self) -> xr.Dataset:
         """A data set over the dimensions eigenvalue and sample."""
+        import xarray as xr
+
         variables = {
             "values": ("eigenvalue", self.values),
             "residuals": ("eigenvalue", self.residuals),

@@ -13,18 +13,20 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import jax
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
 from ..core import Activation, Array, BadArgument, check_choice, replacing, sync_to_disk
 from ._ntk import BLOCKS, computed_tiles, kernel_dims, planned
 from ._plan import MemoryPlan, require_fit
 from ._source import Problem, model_name, tile_count, tile_ranges
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Progress = Callable[[int, int], None]
 """Called as progress(tiles done, tiles in all) after every tile."""
@@ -58,6 +60,8 @@ class TiledNTK:
 
     def to_xarray(self) -> xr.Dataset:
         """The whole file in memory, with named dimensions."""
+        import xarray as xr
+
         return xr.load_dataset(self.path, engine="h5netcdf")
 
 

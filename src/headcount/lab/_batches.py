@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ._compiling import compiling_seconds
 from ._context import Context, PlainContext, TrialContext
 from ._executors import Hint, TrialExecutor
 from ._figure import Trial
@@ -86,7 +87,12 @@ class BatchingExecutor(TrialExecutor):
     def _submit_batch(self, function: str, batch: list[Waiting]) -> None:
         tasks, hints, futures = zip(*batch, strict=True)
         together = {"batch": list(tasks), "function": function, "address": tasks[0]["address"]}
-        hint = Hint(hints[0].group, sum(h.seconds for h in hints), sum(h.bytes for h in hints))
+        hint = Hint(
+            f"{hints[0].group}, together",  # another program than that of a trial alone
+            sum(hint.seconds for hint in hints),
+            sum(hint.bytes for hint in hints),
+            hints[0].compiling,
+        )
         _follow(futures, self.inner.submit_trial(together, hint))
 
 
@@ -114,19 +120,21 @@ def _hand_on(futures: Sequence[_Member], done: Future[dict[str, Any]]) -> None:
 def run_batch(task: Mapping[str, Any]) -> dict[str, Any]:
     """Compute trials together, then store each as if it had been alone.
 
-    Where that fails, each runs alone: only the one at fault fails.
+    Where that fails, each runs alone: only the one at fault fails. The first is said to have
+    compiled the program.
     """
     tasks = task["batch"]
     ready: list[Callable[..., Mapping[str, Any]] | None] = [None] * len(tasks)
     contexts = [PlainContext() for _ in tasks]
-    began = time.monotonic()
+    began, compiled = time.monotonic(), compiling_seconds()
     try:
         together = find(task["function"])
         payloads = list(together([dict(each["config"]) for each in tasks], contexts))
-        share = (time.monotonic() - began) / len(tasks)
+        compiling = compiling_seconds() - compiled
+        share = max(time.monotonic() - began - compiling, 0.0) / len(tasks)
         ready = [
-            _computed(payload, context.divergence, share)
-            for payload, context in zip(payloads, contexts, strict=True)
+            _computed(payload, context.divergence, share, compiling if k == 0 else 0.0)
+            for k, (payload, context) in enumerate(zip(payloads, contexts, strict=True))
         ]
     except Exception:
         pass  # the trial at fault tells it, when each is run alone
@@ -134,13 +142,14 @@ def run_batch(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _computed(
-    payload: Mapping[str, Any], divergence: str | None, seconds: float
+    payload: Mapping[str, Any], divergence: str | None, seconds: float, compiling: float
 ) -> Callable[[dict[str, Any], Context], Mapping[str, Any]]:
     """A measuring function whose numbers are there already."""
 
     def function(config: dict[str, Any], context: Context) -> Mapping[str, Any]:
         if isinstance(context, TrialContext):
-            context.resumed_after = seconds
+            context.resumed_after = seconds + compiling
+            context.compiled_before = compiling
         if divergence is not None:
             context.diverged(divergence)
         return payload

@@ -47,7 +47,8 @@ def collect(plan: Plan, store: Store) -> Collection:
             plan.figure.id,
             f"no trial of scale {plan.scale} gave numbers in {store.folder}",
             fix="; ".join(reasons[:3])
-            or f"run first: headcount reproduce {plan.figure.id} --scale {plan.scale}",
+            or f"run first: headcount reproduce {plan.figure.id} --scale {plan.scale} "
+            f"--out {store.folder}",
         )
     raw = to_dataset(plan.trials, found)
     raw.attrs = {
@@ -68,8 +69,10 @@ def collect(plan: Plan, store: Store) -> Collection:
 
 
 def _judged(plan: Plan, finding: Finding) -> Finding:
-    """The finding, withheld where the figure says that these sizes do not decide it."""
+    """The finding, withheld where the figure says that such data or sizes do not decide it."""
     reason = plan.figure.shortfall(finding.claim, plan.scale, plan.settings)
+    if plan.stand_in:
+        reason = f"not judged: {plan.stand_in}"
     return finding.withheld(reason) if reason else finding
 
 

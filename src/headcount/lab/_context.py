@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ._compiling import compiling_seconds
 from ._errors import CorruptFile, NewerFormat, StorageError, TrialStopped
 from ._files import read_file, write_file, write_note
 from ._record import origin
@@ -90,6 +91,7 @@ class TrialContext:
         self.divergence: str | None = None
         self.messages: list[str] = []
         self.resumed_after = 0.0
+        self.compiled_before = 0.0
         self._address = address
         self._label = label
         self._checkpoint_path = checkpoint_path
@@ -97,6 +99,7 @@ class TrialContext:
         self._stop_path = stop_path
         self._interval = checkpoint_seconds
         self._started = time.monotonic()
+        self._compiled = compiling_seconds()
         self._last_checkpoint = self._started
         self._last_progress = -float("inf")
         self._can_checkpoint = False
@@ -106,6 +109,11 @@ class TrialContext:
     def seconds(self) -> float:
         """Computing time of this trial, that before the interruption included."""
         return self.resumed_after + time.monotonic() - self._started
+
+    @property
+    def compiling(self) -> float:
+        """The part of it that went into compiling programs."""
+        return self.compiled_before + compiling_seconds() - self._compiled
 
     def progress(self, done: float, total: float, **values: float) -> None:
         """Tell the display; at most twice a second anything is written."""
@@ -125,7 +133,7 @@ class TrialContext:
         """Save `state` when due; stop the trial right after when the sweep was interrupted."""
         if not self.checkpoint_due():
             return False
-        record = {"seconds": self.seconds}
+        record = {"seconds": self.seconds, "compiling": self.compiling}
         write_file(self._checkpoint_path, "checkpoint", self._address, state, record)
         self._last_checkpoint = time.monotonic()
         if self._stop_requested():
@@ -142,6 +150,7 @@ class TrialContext:
             state, record, header = read_file(self._checkpoint_path, "checkpoint", self._address)
             if header.origin in (None, origin()):
                 self.resumed_after = float(record["seconds"])
+                self.compiled_before = float(record.get("compiling", 0.0))
                 return state
             problem = f"made with {header.origin}, here is {origin()}"
         except FileNotFoundError:

@@ -12,7 +12,7 @@ import itertools
 import re
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -84,6 +84,7 @@ class DaskExecutor(TrialExecutor):
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         self.window = max(_AT_LEAST, _PER_THREAD * sum(worker["nthreads"] for worker in workers))
         self._limits_memory = all("memory" in worker["resources"] for worker in workers)
+        self.replaces_workers = replaces_workers(workers)
         self._probe = make_probe(folder)
 
     def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
@@ -228,6 +229,14 @@ class DaskExecutor(TrialExecutor):
             old.close(timeout=1)
         for call in calls:
             self._send(call)
+
+
+def replaces_workers(workers: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the end of a worker takes one trial along, and a nanny starts another worker.
+
+    Only there a trial has a time limit: it ends the process in which the trial hangs.
+    """
+    return all(worker["nthreads"] == 1 and bool(worker.get("nanny")) for worker in workers)
 
 
 def _run_on_worker(

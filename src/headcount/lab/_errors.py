@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 from ..core import HeadcountError
@@ -32,6 +34,11 @@ class StorageError(Exception):
     @classmethod
     def at(cls, path: Path, reason: str) -> StorageError:
         """The message for a file that could not be written."""
+        if os.strerror(errno.ENOENT) in reason:
+            return cls(
+                f"could not write {path}: its folder has vanished during the run; "
+                "run the same command again, it computes what is missing"
+            )
         return cls(
             f"could not write {path}: {reason}; what was finished is saved and intact, "
             "make room and run the same command again"

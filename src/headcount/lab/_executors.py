@@ -42,6 +42,8 @@ class Hint(NamedTuple):
     """Trials of one group share compiled programs."""
     seconds: float = 1.0
     bytes: float = 0.0
+    compiling: float = 0.0
+    """What the first trial of the group takes longer in a process."""
 
 
 class TrialExecutor:
@@ -154,9 +156,9 @@ def thread_settings() -> dict[str, str]:
     }
 
 
-def slurm_submission(name: str, folder: Path, trials: Sequence[Trial]) -> str:
-    """What `--executor slurm` would submit for these trials."""
+def slurm_submission(name: str, folder: Path, hints: Sequence[Hint]) -> str:
+    """What `--executor slurm` would submit for trials of which this is known."""
     from ._slurm import SlurmExecutor
 
     executor = SlurmExecutor.from_text(name.partition(":")[2])
-    return executor.submission(folder, trials) if trials else ""
+    return executor.submission(folder, hints) if hints else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,15 @@ def _no_estimate(config: Config) -> tuple[float, float]:
     return 1.0, 1e8
 
 
+def _as_it_is(trials: Sequence[Trial]) -> None:
+    """Nothing has to be fetched before these trials."""
+
+
+def _the_real_thing(trials: Sequence[Trial]) -> str:
+    """Nothing is made up in these trials."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Measurement:
     """What one trial computes: `function(config, context)` gives named numbers and arrays.
@@ -40,7 +50,8 @@ class Measurement:
     `outputs` names the dimensions of every result beyond the trial's own coordinates, e.g.
     `{"minimum_loss": (), "loss": ("step",)}`; an output named like its only dimension is that
     dimension's coordinate. Raise `version` whenever the same configuration would give other
-    numbers: old results are then no longer found. `estimate(config)` guesses (seconds, bytes).
+    numbers: old results are then no longer found. `estimate(config)` guesses (seconds, bytes),
+    and `compiling` what the first trial of a group takes longer in a process, in seconds.
     A trial that returns infinity or NaN has the outcome "nonfinite"; `may_be_nan` names the
     outputs in which NaN says that there is no such number, which is no problem.
     `batch(configs, contexts)` computes small trials of one group together; it promises to give
@@ -52,6 +63,7 @@ class Measurement:
     function: Callable[[Config, Context], Mapping[str, Any]]
     outputs: Mapping[str, tuple[str, ...]]
     estimate: Callable[[Config], tuple[float, float]] = _no_estimate
+    compiling: float = 2.0
     may_be_nan: tuple[str, ...] = ()
     batch: Callable[[Sequence[Config], Sequence[Context]], Sequence[Mapping[str, Any]]] | None = (
         None
@@ -59,6 +71,10 @@ class Measurement:
 
     def __post_init__(self) -> None:
         check_count("version", self.version)
+        if not 0 <= self.compiling < math.inf:
+            raise BadArgument(
+                "compiling", self.compiling, "must be seconds, zero or more", fix="e.g. 2.0"
+            )
         if not self.function.__qualname__.isidentifier():
             raise BadArgument(
                 "function",
@@ -118,6 +134,10 @@ class Figure:
     Claims are judged at the scales `judged`, from at least `least_seeds` seeds (default: five, or
     the paper's own number if that is less). `needs` maps a claim to the least values of settings
     that decide it, e.g. {"the loss falls": {"steps": 4000}}; elsewhere it is not judged.
+
+    Plans never download. `prepare(trials)` is called before the first of the trials that a run
+    lacks, and may. `stand_in(trials)` says in words what they have in place of what the claims
+    are about, such as made-up data where a machine has no others: no claim is judged then.
     """
 
     id: str
@@ -134,6 +154,8 @@ class Figure:
     judged: tuple[str, ...] = SCALES[1:]
     least_seeds: int | None = None
     needs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    prepare: Callable[[Sequence[Trial]], None] = _as_it_is
+    stand_in: Callable[[Sequence[Trial]], str] = _the_real_thing
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", self.id):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core import BadArgument, check_choice, check_count, check_kind
 from ._address import canonical_json, content_address
-from ._costs import CostModel
+from ._costs import CostModel, place
 from ._errors import CorruptFile
 from ._figure import SCALES, Figure, Settings, Trial, figures
 from ._files import read_note, write_note
@@ -36,6 +36,11 @@ class Plan:
     def unique(self) -> dict[str, Trial]:
         """The trials by address: what has to be computed."""
         return {trial.address: trial for trial in self.trials}
+
+    @functools.cached_property
+    def stand_in(self) -> str:
+        """What the trials have in place of what the claims are about; empty: nothing."""
+        return self.figure.stand_in(self.trials)
 
     @functools.cached_property
     def identity(self) -> str:
@@ -111,11 +116,29 @@ def survey(plan: Plan, store: Store) -> Survey:
 
 
 def cost(trials: Sequence[Trial], workers: int, costs: CostModel | None = None) -> Cost:
-    """Longest first on `workers` workers; memory of the largest trials that can coincide."""
+    """What a sweep over these trials takes, and the memory of the largest that can coincide.
+
+    A group goes to the worker with least to do until that has its share of all the work, then to
+    the next one, which compiles its programs again; groups with the longest trials come first.
+    """
     workers, costs = max(workers, 1), costs or CostModel()
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(place(trial), []).append(trial)
+    parts = [
+        (costs.compiling(group[0]), sorted(map(costs.seconds, group), reverse=True))
+        for group in groups.values()
+    ]
+    parts.sort(key=lambda part: -part[0] - part[1][0])
     loads = [0.0] * max(min(workers, len(trials)), 1)
-    for seconds in sorted(map(costs.seconds, trials), reverse=True):
-        heapq.heapreplace(loads, loads[0] + seconds)
+    share = sum(compiling + sum(seconds) for compiling, seconds in parts) / len(loads)
+    for compiling, seconds in parts:
+        load = heapq.heappop(loads) + compiling
+        for k, each in enumerate(seconds):
+            if k and loads and load + each > share and loads[0] + compiling < load:
+                load = heapq.heapreplace(loads, load) + compiling
+            load += each
+        heapq.heappush(loads, load)
     sizes = (trial.measurement.estimate(trial.config)[1] for trial in trials)
     return Cost(max(loads), sum(heapq.nlargest(workers, sizes)), workers, costs.count)
 

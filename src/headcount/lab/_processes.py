@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
@@ -21,6 +22,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from ..core import BadArgument, check_count
+from ._assignment import Assignment
 from ._errors import ExecutionError
 from ._executors import Hint, TrialExecutor, WorkerDied, run_task, thread_settings
 from ._signals import begin_worker
@@ -28,6 +30,7 @@ from ._signals import begin_worker
 _spawn = multiprocessing.get_context("spawn")
 _environment_lock = threading.Lock()
 _STARTS = 5
+_LOOK_AGAIN_SECONDS = 0.2
 MOST_WORKERS = 1024
 
 
@@ -37,7 +40,7 @@ class _Call:
 
     future: Future[Any]
     work: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-    group: str
+    hint: Hint
 
 
 class ProcessExecutor(Executor, TrialExecutor):
@@ -56,7 +59,7 @@ class ProcessExecutor(Executor, TrialExecutor):
             raise BadArgument("workers", workers, problem, fix="one per core is best: leave it out")
         self.window = max(256, 4 * self.workers)
         self._waiting: list[_Call] = []
-        self._groups: set[str] = set()
+        self._assignment = Assignment()
         self._changed = threading.Condition()
         self._processes: dict[int, Any] = {}
         self._threads: list[threading.Thread] = []
@@ -75,21 +78,33 @@ class ProcessExecutor(Executor, TrialExecutor):
 
         A group shares what is costly to build again, such as compiled programs.
         """
+        future = self._queue(Hint(group), fn, args, kwargs)
+        self.flush()
+        return future
+
+    def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
+        """Queue a trial for the next `flush`; its group goes to one worker where that is best."""
+        return self._queue(hint, run_task, (task,), {})
+
+    def flush(self) -> None:
+        """Let the workers begin: only now do they see all groups that there are."""
+        with self._changed:
+            wanted = min(len(self._threads) + len(self._waiting), self.workers)
+            if self._waiting:
+                self._changed.notify_all()
+        while len(self._threads) < wanted:
+            number = len(self._threads)
+            thread = threading.Thread(target=self._serve, args=(number,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _queue(self, hint: Hint, fn: Callable[..., Any], args: Any, kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         with self._changed:
             if self._closed:
                 raise RuntimeError("the executor is shut down")
-            self._waiting.append(_Call(future, (fn, args, kwargs), group))
-            self._changed.notify()
-        if len(self._threads) < self.workers:
-            thread = threading.Thread(target=self._serve, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._waiting.append(_Call(future, (fn, args, kwargs), hint))
         return future
-
-    def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
-        """Queue a trial; its group goes to the same worker, unless others are idle."""
-        return self.submit_in_group(hint.group, run_task, task)
 
     def close(self, *, gently: bool) -> None:
         """End the workers: after what they compute, or at once."""
@@ -123,31 +138,40 @@ class ProcessExecutor(Executor, TrialExecutor):
                 self._waiting.clear()
             self._changed.notify_all()
 
-    def _next(self, mine: set[str]) -> _Call | None:
-        """A call of a group this worker knows, else of one nobody knows, else the first."""
+    def _next(self, number: int) -> _Call | None:
+        """The call that a worker takes now; waits for one; None when there will be none."""
         with self._changed:
-            while not self._waiting:
-                if self._closed:
+            while True:
+                hints = [call.hint for call in self._waiting]
+                chosen = self._assignment.choose(number, hints, time.monotonic())
+                if chosen is not None:
+                    call = self._waiting.pop(chosen)
+                    self._assignment.began(number, call.hint, time.monotonic())
+                    return call
+                if self._closed and not self._waiting:
                     return None
-                self._changed.wait()
-            known = [call.group for call in self._waiting]
-            own = (i for i, group in enumerate(known) if group and group in mine)
-            new = (i for i, group in enumerate(known) if group not in self._groups)
-            call = self._waiting.pop(next(own, next(new, 0)))
-            mine.add(call.group)
-            self._groups.add(call.group)
-            return call
+                # What waits is for others; look again whether they get on with it.
+                self._changed.wait(_LOOK_AGAIN_SECONDS if self._waiting else None)
 
-    def _serve(self) -> None:
+    def _done(self, number: int, *, died: bool) -> None:
+        with self._changed:
+            if died:
+                self._assignment.died(number)
+            else:
+                self._assignment.ended(number, time.monotonic())
+            if self._waiting:
+                self._changed.notify_all()
+
+    def _serve(self, number: int) -> None:
         """One thread per worker process: hand over calls, notice deaths, start anew."""
         if hasattr(signal, "pthread_sigmask"):
             # Inherited by the workers: signals are for the parent, which then asks them to stop.
             signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
             signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         worker: _Worker | None = None
-        mine: set[str] = set()
-        while (call := self._next(mine)) is not None:
+        while (call := self._next(number)) is not None:
             if not call.future.set_running_or_notify_cancel():
+                self._done(number, died=True)  # it told nothing, and a sweep that cancels ends
                 continue
             try:
                 if worker is None or not worker.process.is_alive():
@@ -155,9 +179,10 @@ class ProcessExecutor(Executor, TrialExecutor):
                 succeeded, answer = worker.call(call.work)
             except Exception as error:
                 worker = None
-                mine.clear()
+                self._done(number, died=True)
                 call.future.set_exception(error)
                 continue
+            self._done(number, died=False)
             if succeeded:
                 call.future.set_result(answer)
             else:

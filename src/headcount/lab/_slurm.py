@@ -121,6 +121,7 @@ class SlurmExecutor(TrialExecutor):
     """Runs trials as elements of array jobs; needs a results folder that the nodes share."""
 
     window = 100_000
+    replaces_workers = True
 
     def __init__(self, options: SlurmOptions) -> None:
         self.options = options
@@ -184,9 +185,9 @@ class SlurmExecutor(TrialExecutor):
             if gently and not self._failed:
                 shutil.rmtree(self._folder, ignore_errors=True)
 
-    def submission(self, folder: Path, trials: Sequence[Trial]) -> str:
+    def submission(self, folder: Path, hints: Sequence[Hint]) -> str:
         """The script that would be given to sbatch, and how many trials its elements run."""
-        calls = [_Call({}, _hint(trial), Future()) for trial in trials]
+        calls = [_Call({}, hint, Future()) for hint in hints]
         chunks = in_chunks(calls, self.options.minutes * 60)
         place = folder.resolve() / "slurm" / "ID"
         executor = self._executor(place, chunks)
@@ -194,7 +195,7 @@ class SlurmExecutor(TrialExecutor):
         # submitit has no public way to show a script without submitting it.
         script = executor._make_submission_file_text(executor._submitit_command_str, "ID")
         sizes = sorted({len(chunk) for chunk in chunks})
-        return f"{script}\n# {len(trials)} trials in {len(chunks)} array elements of {sizes} trials"
+        return f"{script}\n# {len(hints)} trials in {len(chunks)} array elements of {sizes} trials"
 
     def _executor(self, folder: Path, chunks: Sequence[Sequence[_Call]]) -> submitit.SlurmExecutor:
         import submitit
@@ -205,7 +206,9 @@ class SlurmExecutor(TrialExecutor):
 
     def _parameters(self, chunks: Sequence[Sequence[_Call]]) -> dict[str, Any]:
         options = self.options
-        longest = max(sum(call.hint.seconds for call in chunk) for chunk in chunks)
+        longest = max(
+            chunk[0].hint.compiling + sum(call.hint.seconds for call in chunk) for chunk in chunks
+        )
         largest = max(call.hint.bytes for chunk in chunks for call in chunk)
         chosen = {
             name: value
@@ -287,9 +290,11 @@ class SlurmExecutor(TrialExecutor):
         # job again by itself.
         if not element.calls or element.ended_for < (2 if done else _PATIENCE):
             return
-        for call in list(element.calls.values()):
+        for k, call in enumerate(element.calls.values()):
             call.resubmitted += 1
-            if state in _NOT_OUR_FAULT and call.resubmitted <= _RESUBMISSIONS:
+            # Trials run in their order: the first without an answer was under way, the others
+            # had not begun.
+            if (k or state in _NOT_OUR_FAULT) and call.resubmitted <= _RESUBMISSIONS:
                 with self._lock:
                     self._waiting.append(call)
             else:
@@ -307,14 +312,10 @@ def in_chunks(calls: Sequence[_Call], seconds: float) -> list[list[_Call]]:
         same = chunks and chunks[-1][0].hint.group == call.hint.group
         if not same or full + call.hint.seconds > seconds:
             chunks.append([])
-            full = 0.0
+            full = call.hint.compiling
         chunks[-1].append(call)
         full += call.hint.seconds
     return chunks
-
-
-def _hint(trial: Trial) -> Hint:
-    return Hint(trial.group, *trial.measurement.estimate(trial.config))
 
 
 def _require_slurm() -> None:

@@ -16,7 +16,7 @@ from ..core import BadArgument, check_count
 from ._context import CHECKPOINT_SECONDS
 from ._costs import cost_model
 from ._errors import ExecutionError, StorageError
-from ._executors import Hint, TrialExecutor, WorkerDied, open_executor
+from ._executors import TrialExecutor, WorkerDied, open_executor
 from ._figure import Trial
 from ._files import remove_leftovers
 from ._plan import Plan, remember
@@ -30,6 +30,9 @@ _BUSY_SECONDS = 0.5
 _SAY_AGAIN_SECONDS = 60.0
 _GRACE_SECONDS = 10.0
 _ROUNDS = 3
+_SHORT_SECONDS = 0.5
+_MEASURED = "in _run_claimed"
+"""The thread that computes a trial has this in its trace; a Dask worker has others, too."""
 WINDOW = 256
 """So many trials are with the executor at a time: enough to choose among groups, and no more."""
 
@@ -164,8 +167,15 @@ class _Loop:
             self.cached.add(trial.address)
             self._note_problem(trial, outcome, reason)
         if missing:
+            self.plan.figure.prepare(missing)
             self.sweep.costs = cost_model(self.plan.unique.values(), self.store)
-        return sorted(missing, key=lambda trial: (-self.sweep.expected(trial), trial.group))
+        return sorted(missing, key=self._order)
+
+    def _order(self, trial: Trial) -> tuple[float, float, str]:
+        """The longest first; what past times say of short trials is noise."""
+        costs = self.sweep.costs
+        seconds = max(costs.seconds(trial) + costs.compiling(trial), _SHORT_SECONDS)
+        return -seconds, -trial.measurement.estimate(trial.config)[0], trial.group
 
     def _work_off(self) -> None:
         """Until every planned trial is there: results that vanish meanwhile are computed again."""
@@ -220,8 +230,7 @@ class _Loop:
         )
         self.sweep.in_flight[trial.address] = trial
         try:
-            hint = Hint(trial.group, estimate, trial.measurement.estimate(trial.config)[1])
-            future = self.executor.submit_trial(task, hint)
+            future = self.executor.submit_trial(task, self.sweep.costs.hint(trial))
         except BrokenExecutor as error:
             raise _broken(error) from error
         self.futures[future] = trial
@@ -273,7 +282,8 @@ class _Loop:
             self.sweep.run += 1
             self.sweep.work_done += self.sweep.expected(trial)
             if status in DONE and answer["seconds"]:
-                self.sweep.ratios.append(answer["seconds"] / self.sweep.expected(trial))
+                computing = answer["seconds"] - answer.get("compiling", 0.0)
+                self.sweep.ratios.append(computing / self.sweep.expected(trial))
                 if len(self.sweep.ratios) % 20 == 3:
                     self.slowdown = self.sweep.ratio_range()[1]
             self.reporter.finished(self.sweep, trial, {**answer, "outcome": outcome})
@@ -284,8 +294,9 @@ class _Loop:
         trace = path.read_text() if path.exists() else ""
         if not trace:
             return str(error)
-        main = trace.split("Thread 0x")[-1]  # the oldest thread comes last
-        where = [line.strip() for line in main.splitlines() if line.strip().startswith("File")]
+        threads = trace.split("Thread 0x")  # the oldest comes last
+        its_own = next((thread for thread in threads if _MEASURED in thread), threads[-1])
+        where = [line.strip() for line in its_own.splitlines() if line.strip().startswith("File")]
         return f"took longer than its time limit, at {where[0] if where else 'an unknown place'}"
 
     def _try_again(self, trial: Trial, reason: str) -> None:

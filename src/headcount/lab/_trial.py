@@ -23,6 +23,9 @@ from ._files import FORMAT, numeric
 from ._record import describe_run
 from ._store import Store
 
+_is_first = True
+"""Whether this process has computed no trial yet: the first one imports what it needs."""
+
 DONE = ("ok", "diverged", "nonfinite", "failed")
 """Statuses that left a result; others: cached, busy, stopped, storage, unusable, memory."""
 
@@ -89,7 +92,7 @@ def run_trial(
 
 def failure_record(task: Mapping[str, Any], reason: str, trace: str = "") -> dict[str, Any]:
     """The record of a trial that gave no numbers."""
-    return _record(task, {}, "failed", reason, 0.0) | {"traceback": trace}
+    return _record(task, {}, "failed", reason) | {"traceback": trace}
 
 
 def _run_claimed(
@@ -123,11 +126,13 @@ def _measure(
     task: Mapping[str, Any],
     context: TrialContext,
 ) -> dict[str, Any]:
+    global _is_first
+    first, _is_first = _is_first, False
     try:
         payload = _checked(function(dict(task["config"]), context), task["outputs"])
         reason = context.divergence or _not_finite(payload, task["may_be_nan"])
         outcome = "diverged" if context.divergence else "nonfinite" if reason else "ok"
-        record = _record(task, payload, outcome, reason, context.seconds)
+        record = _record(task, payload, outcome, reason)
     except TrialStopped:
         return {"status": "stopped"}
     except StorageError:
@@ -137,9 +142,9 @@ def _measure(
             return {"status": "memory", "reason": f"{type(error).__name__}: {error}"}
         payload, outcome, reason = {}, "failed", f"{type(error).__name__}: {error}"
         record = failure_record(task, reason, traceback.format_exc())
-        record["seconds"] = context.seconds
-    store.write(task["address"], payload, record)
-    return {"status": outcome, "reason": reason, "seconds": context.seconds}
+    times = {"seconds": context.seconds, "compiling": min(context.compiling, context.seconds)}
+    store.write(task["address"], payload, {**record, **times, "first_in_process": first})
+    return {"status": outcome, "reason": reason, **times}
 
 
 def _record(
@@ -147,7 +152,7 @@ def _record(
     payload: Mapping[str, np.ndarray],
     outcome: str,
     reason: str,
-    seconds: float,
+    seconds: float = 0.0,
 ) -> dict[str, Any]:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return {

@@ -17,9 +17,12 @@ from ._progress import make_reporter as make_reporter
 from ._progress import time_left as time_left
 from ._tables import figures_table as figures_table
 from ._tables import plan_table as plan_table
+from ._tables import plans_table as plans_table
 from ._tables import problems_text as problems_text
 from ._tables import seeds_text as seeds_text
+from ._tables import stand_in_sentence as stand_in_sentence
 from ._tables import status_rows as status_rows
 from ._tables import status_table as status_table
+from ._tables import unable_text as unable_text
 from ._tables import verdicts_summary as verdicts_summary
 from ._tables import verdicts_table as verdicts_table

@@ -108,6 +108,7 @@ def _verdicts(collection: Collection) -> str:
     content = {
         **collection.plan.describe(),
         "notes": collection.plan.figure.notes,
+        "stand_in": collection.plan.stand_in,
         "missing_trials": collection.missing,
         "environments": list(collection.notes),
         "verdicts": [{**v.to_json(), "sentence": v.sentence} for v in collection.verdicts],

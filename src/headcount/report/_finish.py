@@ -43,7 +43,7 @@ def caption(collection: Collection, panels: Sequence[Any]) -> str:
     """What the figure is, at which scale, from how many seeds, and what its bands are."""
     plan = collection.plan
     seeds = len(plan.seeds)
-    text = f"{plan.figure.id}, {plan.scale} scale, {seeds} seed{'s' if seeds > 1 else ''}"
+    text = f"{plan.figure.id}, {plan.scale} scale"
     chosen = [
         f"{name} = {value}"
         for name, value in plan.options.items()
@@ -51,8 +51,8 @@ def caption(collection: Collection, panels: Sequence[Any]) -> str:
     ]
     text += "".join(f", {choice}" for choice in chosen)
     if any(_has_bands(ax) for ax in panels):
-        text += f". Bands and bars: 95 % interval, {seeds} seeds"
-    return text
+        return f"{text}. Bands and bars: 95 % interval, {seeds} seeds"
+    return f"{text}, {seeds} seed{'s' if seeds > 1 else ''}"
 
 
 def _has_bands(ax: Any) -> bool:
@@ -74,15 +74,17 @@ def _move_keys(canvas: Any, panels: Sequence[Any], columns: int, width: float) -
     Returns the height they take.
     """
     keys = {}
+    drawn = Counter(tuple(ax.get_legend_handles_labels()[1]) for ax in panels)
     for ax in panels:
         if ax.get_legend() is not None:
             ax.get_legend().remove()
             handles, labels = ax.get_legend_handles_labels()
             if labels:
                 keys[ax] = (handles, tuple(labels))
-    common = Counter(labels for _, labels in keys.values()).most_common(1)
+    # A key in one panel holds for all that draw the same.
+    common = max((labels for _, labels in keys.values()), key=drawn.__getitem__, default=())
     free = not canvas.legends  # the place above the figure
-    shared = common[0][0] if common and common[0][1] > 1 and free else None
+    shared = common if drawn[common] > 1 and free else None
     extra = 0.0
     if shared is not None:
         handles = next(handles for handles, labels in keys.values() if labels == shared)
@@ -135,10 +137,18 @@ def _limit_to_curves(ax: Any) -> None:
 
 
 def label_ticks(ax: Any) -> None:
-    """At least a few labelled ticks on logarithmic axes that cover less than two decades."""
+    """At least a few labelled ticks on logarithmic axes that cover less than two decades.
+
+    The same on axes that are logarithmic beyond a threshold, where none would be in sight.
+    """
     from matplotlib import ticker
 
     for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        if axis.get_scale() == "symlog":
+            low, high = sorted(limits)
+            if sum(low <= tick <= high for tick in axis.get_majorticklocs()) < 2:
+                axis.set_major_locator(ticker.MaxNLocator(4, steps=[1, 2, 5, 10]))
+                axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
         if axis.get_scale() != "log" or isinstance(axis.get_major_locator(), ticker.FixedLocator):
             continue
         decades = math.log10(max(limits) / min(limits)) if min(limits) > 0 else 9.0

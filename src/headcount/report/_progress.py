@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console, Group
@@ -18,10 +19,15 @@ from ..lab import Reporter, Sweep, Trial
 _LINE_SECONDS = 10.0
 
 
-def make_reporter(console: Console, title: str = "") -> Reporter:
-    """The reporter that suits the console; `title` names what runs, such as a figure."""
+def make_reporter(
+    console: Console, title: str = "", ahead: Callable[[], float] | None = None
+) -> Reporter:
+    """The reporter that suits the console; `title` names what runs, such as a figure.
+
+    `ahead` tells how many seconds the figures after this one will take.
+    """
     kind = LiveReporter if console.is_terminal else LineReporter
-    return kind(console, title)
+    return kind(console, title, ahead)
 
 
 def duration(seconds: float) -> str:
@@ -50,6 +56,15 @@ def time_left(sweep: Sweep) -> str:
     return f"{duration(low)} to {duration(high)} left"
 
 
+def all_left(sweep: Sweep, ahead: Callable[[], float] | None) -> str:
+    """The time left of this figure and those after it, in words; empty where there are none."""
+    low, high = sweep.seconds_left()
+    if ahead is None or math.isnan(low):
+        return ""
+    middle = low if math.isinf(high) else (low + high) / 2
+    return f"all figures: about {duration(middle + ahead())} left"
+
+
 def estimate_error(sweep: Sweep) -> str:
     """How good the estimates of this sweep were; empty before there are three trials."""
     low, high = sweep.ratio_range()
@@ -61,8 +76,11 @@ def estimate_error(sweep: Sweep) -> str:
 class LineReporter(Reporter):
     """Plain lines, at most one every ten seconds besides messages and problems."""
 
-    def __init__(self, console: Console, title: str = "") -> None:
+    def __init__(
+        self, console: Console, title: str = "", ahead: Callable[[], float] | None = None
+    ) -> None:
         self._console = console
+        self._ahead = ahead
         self._title = f"{title}: " if title else ""
         self._last = -math.inf
 
@@ -100,6 +118,8 @@ class LineReporter(Reporter):
             line += f", {time_left(sweep)}"
         if error := estimate_error(sweep):
             line += f", {error}"
+        if left := all_left(sweep, self._ahead):
+            line += f"; {left}"
         running = [
             f"{_named(trial)} {_share(note):.0%} {_values(note, ' ')}".rstrip()
             for trial, note in sweep.running()
@@ -113,8 +133,11 @@ class LineReporter(Reporter):
 class LiveReporter(Reporter):
     """Overall and per-trial bars, time left and current values, redrawn four times a second."""
 
-    def __init__(self, console: Console, title: str = "") -> None:
+    def __init__(
+        self, console: Console, title: str = "", ahead: Callable[[], float] | None = None
+    ) -> None:
         self._console = console
+        self._ahead = ahead
         self._title = f"{title}: " if title else ""
         self._live: Live | None = None
 
@@ -149,17 +172,21 @@ class LiveReporter(Reporter):
         problems = f", {sweep.failed} not ok" if sweep.failed else ""
         head = Text(
             f"{self._title}{sweep.cached + sweep.run}/{sweep.planned} trials{problems}, "
-            f"{fraction:.0%} of the work, {time_left(sweep)}"
+            f"{fraction:.0%} of the work"
         )
+        left = "; ".join(filter(None, (time_left(sweep), all_left(sweep, self._ahead))))
         table = Table.grid(padding=(0, 2))
+        for _ in range(2):
+            table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis")
         bar = ProgressBar(total=1.0, completed=fraction, width=20)
-        table.add_row(Text("all"), bar, Text(f"{fraction:.0%}"))
+        table.add_row(bar, Text(f"{fraction:.0%}"), Text("all"))
         for trial, note in sweep.running():
             bar = ProgressBar(total=1.0, completed=_share(note), width=20)
             # The share in figures: without colour a bar does not show it.
-            said = f"{_share(note):.0%}  {_values(note, '  ')}".rstrip()
-            table.add_row(Text(_named(trial)), bar, Text(said))
-        return Group(head, table)
+            said = f"{_named(trial)}  {_values(note, '  ')}".rstrip()
+            table.add_row(bar, Text(f"{_share(note):.0%}"), Text(said))
+        return Group(head, Text(left), table)
 
 
 def _named(trial: Trial) -> str:

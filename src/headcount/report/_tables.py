@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -26,19 +26,54 @@ from ..lab import (
     Survey,
     Trial,
     cost,
+    figures,
     remembered,
 )
 from ..lab import OUTCOMES as VERDICTS
 from ._progress import duration
 
 
-def figures_table(figures: Sequence[Figure]) -> Table:
-    """All figures that can be reproduced."""
-    table = Table("figure", "title", "reference", "options", box=None, pad_edge=False)
-    for figure in figures:
-        options = "; ".join(f"{k}={'|'.join(v)}" for k, v in figure.options.items())
-        table.add_row(*map(Text, (figure.id, figure.title, figure.reference, options)))
-    return table
+def figures_table(listed: Sequence[Figure]) -> Group:
+    """All figures that can be reproduced: title, place in the paper, options."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    for figure in listed:
+        words = Text(f"{figure.title} ").append(figure.reference, style="dim")
+        options = ", ".join(f"{name}={'|'.join(values)}" for name, values in figure.options.items())
+        words.append(f"\n{options}" if options else "", style="dim")
+        table.add_row(Text(figure.id, style="bold"), words)
+    return Group(table, Text("Options are given as --option name=value; the first is the default."))
+
+
+def plans_table(
+    rows: Mapping[str, tuple[int, Cost]], to_run: Mapping[str, int], scale: str
+) -> Group:
+    """What a dry run of all figures shows: a line for each, and their sum.
+
+    `rows`: figure -> (trials, what those that are missing will cost).
+    """
+    titles = ("figure", "trials", "to run", "time", "memory")
+    table = Table(*titles, box=None, pad_edge=False)
+    for name, (trials, estimate) in rows.items():
+        todo = to_run[name]
+        cost_cells = (duration(estimate.seconds), decimal(int(estimate.bytes)))
+        cells = (name, str(trials), str(todo), *(cost_cells if todo else ("-", "-")))
+        table.add_row(*map(Text, cells))
+    costs = [estimate for _, estimate in rows.values()]
+    whole = Cost(
+        sum(estimate.seconds for estimate in costs),
+        max((estimate.bytes for estimate in costs), default=0.0),
+        max((estimate.workers for estimate in costs), default=1),
+        sum(estimate.past for estimate in costs),
+    )
+    closing = f"{len(rows)} figures at scale {scale}. {cost_sentence(whole, sum(to_run.values()))}"
+    return Group(table, Text(closing))
+
+
+def unable_text(unable: Mapping[str, str]) -> Text:
+    """The figures that could not run, a line with the reason for each."""
+    lines = [f"{name} cannot run: {reason}" for name, reason in unable.items()]
+    return Text("\n".join(lines))
 
 
 def plan_table(plan: Plan, state: Survey, workers: int, costs: CostModel) -> Group:
@@ -55,10 +90,16 @@ def plan_table(plan: Plan, state: Survey, workers: int, costs: CostModel) -> Gro
         groups.add_row(*(Text(str(cell)) for cell in cells))
     return Group(
         Text(f"{plan.figure.id} at scale {plan.scale}: {plan.figure.title}"),
+        *([Text(stand_in_sentence(plan))] if plan.stand_in else []),
         numbers,
         groups,
         Text(cost_sentence(cost([plan.unique[a] for a in missing], workers, costs), len(missing))),
     )
+
+
+def stand_in_sentence(plan: Plan) -> str:
+    """That a plan has something made up in it, and what follows."""
+    return f"Here: {plan.stand_in}. No claim of the paper is judged."
 
 
 def cost_sentence(estimate: Cost, count: int) -> str:
@@ -122,18 +163,25 @@ def status_table(store: Store, rows: Sequence[dict[str, Any]]) -> RenderableType
     """What a results folder holds, and what runs there now."""
     if not rows:
         return Text(f"No results in {store.folder}.")
-    titles = ("figure", "scale", "seeds", "options", "trials", *OUTCOMES)
-    table = Table(*titles, box=None, pad_edge=False)
+    table = Table("figure", "scale", "seeds", "trials", "of them", box=None, pad_edge=False)
+    table.columns[0].no_wrap = True
     for row in rows:
-        options = " ".join(f"{k}={v}" for k, v in row["options"].items())
-        counts = [row[key] for key in ("planned", *OUTCOMES)]
-        cells = (row["figure"], row["scale"], seeds_text(row["seeds"]), options, *counts)
+        counts = ", ".join(f"{row[key]} {key}" for key in OUTCOMES if row[key])
+        words = "; ".join(filter(None, (counts, _unusual(row))))
+        cells = (row["figure"], row["scale"], seeds_text(row["seeds"]), row["planned"], words)
         table.add_row(*(Text(str(cell)) for cell in cells))
     running = [
         Text(f"running: {note['label']}, {_percent(note)}, {duration(note['seconds'])} so far")
         for _, note in store.running()
     ]
     return Group(table, *running)
+
+
+def _unusual(row: Mapping[str, Any]) -> str:
+    """The options that are not the figure's defaults; all of them for a figure not known here."""
+    known = figures[row["figure"]].options if row["figure"] in figures else {}
+    given = row["options"].items()
+    return " ".join(f"{k}={v}" for k, v in given if known.get(k, ("",))[0] != v)
 
 
 def seeds_text(seeds: Sequence[int]) -> str:

@@ -44,6 +44,7 @@ from ._frequency import Interval as Interval
 from ._frequency import clopper_pearson as clopper_pearson
 from ._frequency import delta_of as delta_of
 from ._frequency import frequency_of as frequency_of
+from ._judge_frequency import judge_frequency as judge_frequency
 from ._lemma import Given as Given
 from ._lemma import Lemma as Lemma
 from ._lemma import equality as equality
@@ -78,7 +79,6 @@ from ._subject import slack_table as slack_table
 from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge
-from ._verdict import judge_frequency as judge_frequency
 from ._verify import Verification as Verification
 from ._verify import verify as verify
 from .lemma_files import lemmas_of as lemmas_of

@@ -69,6 +69,12 @@ def as_balls(array: Balls) -> Balls:
     return _integers(array) if is_certain(array) else array
 
 
+def of_one_kind(parts: Sequence[Balls]) -> list[Balls]:
+    """Several arrays as they are, or all as balls where integers stand beside balls."""
+    known = {is_certain(part) for part in parts}
+    return list(parts) if len(known) < 2 else [as_balls(part) for part in parts]
+
+
 def truth_as_balls(truth: Balls) -> Balls:
     """0 for FALSE, 1 for TRUE, [0, 1] for UNKNOWN."""
     return _truth(truth)

@@ -36,12 +36,16 @@ def _log_gamma(x: arb) -> arb:
 
 
 def _cube_root(x: arb) -> arb:
-    if x >= 0:
+    """Monotone, so the ends suffice; `arb`'s own root is undefined where zero is possible."""
+    if not x.is_finite():
         return x.root(3)
-    if x <= 0:
-        return -((-x).root(3))
-    low, high = (-x.lower()).nonnegative_part(), x.upper().nonnegative_part()
-    return arrays.hull(-low.root(3), high.root(3))
+    return arrays.hull(_cube_root_of(x.lower()), _cube_root_of(x.upper()))
+
+
+def _cube_root_of(end: arb) -> arb:
+    if end == 0:
+        return end
+    return end.root(3) if end > 0 else -((-end).root(3))
 
 
 _ANY_SIGN: dict[str, Callable[[arb], arb]] = {
@@ -283,9 +287,7 @@ def _select_n(equation: Equation, which: Value, *cases: Value) -> Value:
     parts = [case.array for case in cases]
     if kind_of(equation.outvars[0]) == "b":
         return Value(arrays.selected_truth(chosen, parts))
-    if len({part.dtype == object for part in parts}) > 1:
-        parts = [as_balls(part) for part in parts]
-    return Value(arrays.selected(chosen, parts), every(cases))
+    return Value(arrays.selected(chosen, arrays.of_one_kind(parts)), every(cases))
 
 
 def _flipped(relation: Callable[[Balls, Balls], Balls]) -> Callable[[Balls, Balls], Balls]:

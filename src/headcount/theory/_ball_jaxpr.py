@@ -74,6 +74,12 @@ class BallProgram:
         """The function's result with enclosures in place of arrays, at `bits` bits.
 
         `boxes` are arrays of balls to take in place of the arguments' leaves.
+        """
+        return self.run(bits, boxes)[0]
+
+    def run(self, bits: int, boxes: Sequence[arrays.Balls] | None = None) -> tuple[Any, bool]:
+        """The same, and whether the function may jump on the boxes, or hides its slope there.
+
         A scalar is an `arb`, an array a NumPy object array of them; integers that are known are
         NumPy integers, booleans are FALSE, UNKNOWN or TRUE.
         """
@@ -84,7 +90,8 @@ class BallProgram:
                 inputs = [Value(box) for box in boxes]
             run = _Interpreter(self.ulps)
             values = run.evaluate(self._closed.jaxpr, constants, inputs)
-        return jax.tree.unflatten(self._tree, [_bare(value.array) for value in values])
+        found = jax.tree.unflatten(self._tree, [_bare(value.array) for value in values])
+        return found, run.may_jump
 
 
 def enclose(
@@ -115,6 +122,10 @@ class _Interpreter:
 
     def __init__(self, ulps: int) -> None:
         self.ulps = ulps
+        self.may_jump = False
+        """Whether a step was met whose outcome is open, or a slope that was hidden on purpose."""
+        self._own_slopes = 0
+        """Functions around that have derivatives of their own."""
         self._control: dict[str, Rule] = {
             "scan": self._scan,
             "while": self._while,
@@ -142,7 +153,10 @@ class _Interpreter:
     def _apply(self, equation: Equation, values: list[Value]) -> list[Value]:
         name = equation.primitive.name
         if name in _CALLS:
-            return self._closed(equation.params[_CALLS[name]], values)
+            self._own_slopes += name in _WITH_OWN_SLOPES
+            called = self._closed(equation.params[_CALLS[name]], values)
+            self._own_slopes -= name in _WITH_OWN_SLOPES
+            return called
         rule = self._control.get(name) or RULES.get(name)
         if rule is None:
             raise Unsupported(f"the primitive {name} has no rule for balls")
@@ -150,7 +164,10 @@ class _Interpreter:
             result = rule(equation, *values)
         except NotImplementedError as error:
             raise Unsupported(f"the primitive {name}: {error}") from error
-        return [result] if isinstance(result, Value) else result
+        results = [result] if isinstance(result, Value) else result
+        hidden = name == "stop_gradient" and not self._own_slopes and not _is_known(values[0])
+        self.may_jump = self.may_jump or hidden or _may_jump(equation, values, results)
+        return results
 
     def _closed(self, closed: Any, values: Sequence[Value]) -> list[Value]:
         """A jaxpr with its constants, or one that has none."""
@@ -193,12 +210,43 @@ class _Interpreter:
         if arrays.is_certain(index.array):
             choice = int(np.clip(index.array, 0, len(branches) - 1))
             return self._closed(branches[choice], values)
+        self.may_jump = True
         possible = arrays.candidates(index.array[()], 0, len(branches) - 1)
         results = [self._closed(branches[k], values) for k in possible]
         return [
             _hull_of(cases, variable)
             for cases, variable in zip(zip(*results, strict=True), equation.outvars, strict=True)
         ]
+
+
+_STEPS = {"floor", "ceil", "round", "sign", "rem", "argmax", "argmin"}
+_WITH_OWN_SLOPES = {"custom_jvp_call", "custom_vjp_call", "custom_lin"}
+
+
+def _is_known(value: Value) -> bool:
+    """Whether no entry is open: integers, truths that are known, balls of radius zero."""
+    if value.array.dtype == object:
+        return all(ball.is_exact() for ball in value.array.ravel())
+    return value.array.dtype != np.int8 or not bool(np.any(value.array == UNKNOWN))
+
+
+def _may_jump(equation: Equation, values: Sequence[Value], results: Sequence[Value]) -> bool:
+    """Whether a primitive may jump from one value to another as its operands vary in their balls.
+
+    Comparisons alone do not matter: what they decide is chosen by `select_n` or becomes a number.
+    """
+    name = equation.primitive.name
+    if name in _STEPS:
+        return not all(map(_is_known, results))
+    if name == "select_n":
+        return not _is_known(values[0])
+    if name == "convert_element_type":
+        to_integer = kind_of(equation.outvars[0]) in "iu" and kind_of(equation.invars[0]) == "f"
+        from_truth = kind_of(equation.invars[0]) == "b"
+        return (to_integer or from_truth) and not all(map(_is_known, (*results, *values)))
+    if name == "atan2":  # where its second operand is negative, the first jumps at zero
+        return not all(x > 0 for x in values[1].array.ravel())
+    return False
 
 
 def _platform_index(equation: Equation) -> Value:
@@ -228,9 +276,7 @@ def _stacked(rows: list[Value], variable: Any) -> Value:
     """The outputs of a scan's steps along a new first axis."""
     if not rows:
         return Value(np.empty(variable.aval.shape, dtype=object))
-    parts = [row.array for row in rows]
-    if len({part.dtype == object for part in parts}) > 1:
-        parts = [arrays.as_balls(part) for part in parts]
+    parts = arrays.of_one_kind([row.array for row in rows])
     return Value(np.stack(parts), all(row.nonnegative for row in rows))
 
 

@@ -52,9 +52,7 @@ def _joined(together: Callable[[Equation, list[Balls]], Balls]) -> Rule:
     """A primitive that puts several operands of one kind side by side."""
 
     def rule(equation: Equation, *values: Value) -> Value:
-        parts = [value.array for value in values]
-        if len({part.dtype == object for part in parts}) > 1:
-            parts = [as_balls(part) for part in parts]
+        parts = arrays.of_one_kind([value.array for value in values])
         return Value(together(equation, parts), every(values))
 
     return rule
@@ -76,12 +74,10 @@ def _pad(equation: Equation, x: Value, filler: Value) -> Value:
         inside = (places >= 0) & (places < extent)
         source.append(np.flatnonzero(inside))
         target.append(places[inside])
-    parts = [x.array, filler.array]
-    if len({part.dtype == object for part in parts}) > 1:
-        parts = [as_balls(part) for part in parts]
-    result = np.array(np.broadcast_to(parts[1], shape))
+    inner, outer = arrays.of_one_kind([x.array, filler.array])
+    result = np.array(np.broadcast_to(outer, shape))
     if all(len(places) for places in target):
-        result[np.ix_(*target)] = parts[0][np.ix_(*source)]
+        result[np.ix_(*target)] = inner[np.ix_(*source)]
     return Value(result, every((x, filler)))
 
 
@@ -165,12 +161,12 @@ def _accumulation(function: Callable[[arb, arb], arb], on_integers: Any) -> Rule
     return rule
 
 
-def _leading(sign: int) -> Rule:
+def _leading(*, largest: bool) -> Rule:
     def rule(equation: Equation, x: Value) -> Value:
         (axis,) = equation.params["axes"]
         is_truth = kind_of(equation.invars[0]) == "b"
         balls = arrays.truth_as_balls(x.array) if is_truth else as_balls(x.array)
-        found = arrays.leading(balls if sign > 0 else -balls, axis)
+        found = arrays.leading(balls if largest else -balls, axis)
         return Value(found, True)
 
     return rule
@@ -215,7 +211,7 @@ RULES: dict[str, Rule] = {
     "cumprod": _accumulation(arb.__mul__, np.multiply),
     "cummax": _accumulation(arb.max, np.maximum),
     "cummin": _accumulation(arb.min, np.minimum),
-    "argmax": _leading(1),
-    "argmin": _leading(-1),
+    "argmax": _leading(largest=True),
+    "argmin": _leading(largest=False),
     "dot_general": _dot_general,
 }

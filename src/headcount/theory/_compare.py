@@ -121,7 +121,7 @@ def _compared(
         note = str(error)
     else:
         unit = setting.width_step
-        required = tuple(theorem_answers(paper.key, setting, target, "width"))
+        required = tuple(theorem_answers(paper.key, setting, target, "width", progress=tell))
         promised = tuple(_promised(paper.key, setting))
     found = None
     if not theory_only:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import check_choice, check_count, check_positive
+from ..core import check_choice, check_count, check_positive, ordered, round_down, round_up
 from ..training import TrainConfig, run_config
 from ._claim import Check, Claim
 from ._registry import claims
@@ -25,7 +25,7 @@ _LARGEST = 2**1000
 """Widths and steps beyond this are "never": the bound does not reach the target in float64."""
 _ETA_RANGE = (1e-12, 1e6)
 _DENSE = 64
-"""Up to this multiple of the width's unit every value is tried, beyond it eight per octave."""
+"""Up to this multiple of the width's unit every value is tried, beyond it some per octave."""
 _FAR = 2**100
 """Beyond this multiple one value per octave: nothing but powers of the width is left there."""
 
@@ -41,13 +41,18 @@ class Answer:
     note: str
     beyond: float | None = None
     """Where `value` is None: the answer is only known to lie beyond this; None means never."""
+    met_at_start: bool = False
+    """Where `value` is None: the target is met before the first step, nothing is needed."""
 
     @property
     def shown(self) -> str:
-        """The value for people."""
+        """The value for people, rounded to the side on which it still is an answer."""
         if self.value is not None:
-            return f"{self.value:.4g}"
-        return "never" if self.beyond is None else f"> {self.beyond:.4g}"
+            safe = round_down if self.question == "step-size" else round_up
+            return safe(self.value, 4)
+        if self.met_at_start:
+            return "nothing"
+        return "never" if self.beyond is None else f"> {round_down(self.beyond, 4)}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; widths beyond float range as text."""
@@ -58,6 +63,7 @@ class Answer:
             "value": self.value,
             "note": self.note,
             "beyond": self.beyond,
+            "met_at_start": self.met_at_start,
         }
 
 
@@ -82,6 +88,8 @@ class Practice:
 
 QUANTITIES = ("loss", "gap")
 """What a theorem may bound: the training loss, or how much larger the test loss is."""
+
+Progress = Callable[[str], None]
 
 
 def claims_about(paper: str, quantity: str = "loss") -> Iterator[tuple[Claim, str]]:
@@ -117,9 +125,17 @@ class Promise:
 
 
 def theorem_answers(
-    paper: str, setting: Setting, target: float, question: str, quantity: str = "loss"
+    paper: str,
+    setting: Setting,
+    target: float,
+    question: str,
+    quantity: str = "loss",
+    progress: Progress | None = None,
 ) -> list[Answer]:
-    """What every theorem of a paper asks for at this setting, to promise at most `target`."""
+    """What every theorem of a paper asks for at this setting, to promise at most `target`.
+
+    `progress` is told which theorem is asked where a start is drawn for each width, which is slow.
+    """
     check_positive(quantity, target)
     check_choice("question", question, QUESTIONS)
     check_choice("quantity", quantity, QUANTITIES)
@@ -129,6 +145,8 @@ def theorem_answers(
     answers = []
     for claim, variant in claims_about(paper, quantity):
         promise = Promise(claim, variant)
+        if progress is not None and widest is not None:
+            progress(f"  asking {claim.id} ({variant})")
         for search in (invert, _width_with_free_steps) if widths else (invert,):
             value, note = search(promise, setting, target)
             beyond = float(widest) if value is None and widest is not None else None
@@ -136,20 +154,27 @@ def theorem_answers(
     return answers
 
 
-def _grid(unit: int = 1) -> Iterator[int]:
-    """Whole multiples of `unit`: all of them at first, then eight per octave, far out one."""
+def _grid(unit: int = 1, per_octave: int = 8) -> Iterator[int]:
+    """Whole multiples of `unit`: all of them at first, then some per octave, far out one."""
     yield from range(unit, _DENSE * unit + 1, unit)
     for k in itertools.count(1):
-        octave, eighth = divmod(k, 8)
+        octave, part = divmod(k, per_octave)
         value = _DENSE * 2**octave
         if unit * value > _LARGEST:
             return
-        if eighth and value >= _FAR:
+        if part and value >= _FAR:
             continue
-        yield unit * (value + ((value * round((2 ** (eighth / 8) - 1) * 2**20)) >> 20))
+        yield unit * (value + ((value * round((2 ** (part / per_octave) - 1) * 2**20)) >> 20))
 
 
-def _least(reaches: Callable[[int], bool], unit: int = 1) -> tuple[int, int] | None:
+def _widths_per_octave(setting: Setting) -> int:
+    """Fewer where a start is drawn for each: most of the time goes to the widest ones."""
+    return 8 if getattr(setting, "widest", None) is None else 2
+
+
+def _least(
+    reaches: Callable[[int], bool], unit: int = 1, per_octave: int = 8
+) -> tuple[int, int] | None:
     """The least value on the grid that reaches, made exact downwards; and the next that fails.
 
     The grid is walked upwards, so a bound that is not monotone is found where it first reaches,
@@ -157,13 +182,22 @@ def _least(reaches: Callable[[int], bool], unit: int = 1) -> tuple[int, int] | N
     where the target is missed again, 0 if there is none.
     """
     before, found = 0, None
-    for value in _grid(unit):
+    for value in _grid(unit, per_octave):
         if found is None and reaches(value):
             found = _downwards(reaches, before, value, unit)
         elif found is not None and not reaches(value):
             return found, value
         before = value
     return None if found is None else (found, 0)
+
+
+def _first_width(promise: Promise, setting: Setting, loss: float) -> tuple[int, int] | None:
+    """`_least` over the widths of a setting."""
+    return _least(
+        lambda m: promise(setting.resized(width=m)) <= loss,
+        setting.width_step,
+        _widths_per_octave(setting),
+    )
 
 
 def _downwards(reaches: Callable[[int], bool], failed: int, reached: int, unit: int) -> int:
@@ -174,6 +208,12 @@ def _downwards(reaches: Callable[[int], bool], failed: int, reached: int, unit: 
     return reached
 
 
+def _at_least(count: int) -> float:
+    """The least float64 that is not below a whole number."""
+    near = float(count)
+    return near if near >= count else math.nextafter(near, math.inf)
+
+
 def _never(promise: Promise, settings: Iterable[Setting], what: str) -> str:
     """Why no setting along a line reaches the target."""
     smallest, reason = math.inf, ""
@@ -181,10 +221,10 @@ def _never(promise: Promise, settings: Iterable[Setting], what: str) -> str:
         promised, check = promise.explained(setting)
         smallest = min(smallest, promised)
         if check is not None:
-            reason = f"{check.name}: {check.value:.3g} > {check.threshold:.3g}"
+            reason = f"{check.name}: {' > '.join(ordered(check.value, check.threshold))}"
     if math.isinf(smallest):
         return f"not applicable: {reason}" if reason else "the bound is not finite"
-    return f"{what} brings the bound below {smallest:.3g}"
+    return f"{what} brings the bound below {round_down(smallest)}"
 
 
 def _octaves(unit: int = 1) -> Iterator[int]:
@@ -193,12 +233,12 @@ def _octaves(unit: int = 1) -> Iterator[int]:
 
 def _least_width(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
     unit, steps = setting.width_step, setting.steps
-    found = _least(lambda m: promise(setting.resized(width=m)) <= loss, unit)
+    found = _first_width(promise, setting, loss)
     if found is None:
         line = (setting.resized(width=m) for m in _octaves(unit))
         return None, _never(promise, line, f"at {steps} steps no width")
     missed = f"; not at width {found[1]:.4g} any more" if found[1] else ""
-    return float(found[0]), f"at {steps} steps{missed}"
+    return _at_least(found[0]), f"at {steps} steps{missed}"
 
 
 def _fewest_steps(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
@@ -207,7 +247,7 @@ def _fewest_steps(promise: Promise, setting: Setting, loss: float) -> tuple[floa
     if found is None:
         line = (free.resized(steps=k) for k in _octaves())
         return None, _never(promise, line, f"at width {setting.width} no number of steps")
-    return float(found[0]), f"at width {setting.width}, with the theorem's own step size"
+    return _at_least(found[0]), f"at width {setting.width}, with the theorem's own step size"
 
 
 def _width_with_free_steps(
@@ -216,14 +256,14 @@ def _width_with_free_steps(
     """The least width when as many steps as one likes may be taken."""
     endless = setting.resized(steps=_LARGEST, step_size="default")
     unit = setting.width_step
-    found = _least(lambda m: promise(endless.resized(width=m)) <= loss, unit)
+    found = _first_width(promise, endless, loss)
     if found is None:
         line = (endless.resized(width=m) for m in _octaves(unit))
         return None, _never(promise, line, "even with endlessly many steps no width")
     doubled = setting.resized(width=2 * found[0], step_size="default")
     steps = _least(lambda k: promise(doubled.resized(steps=k)) <= loss)
-    taken = f"{float(steps[0]):.3g}" if steps is not None else "none suffices"
-    return float(found[0]), f"with endlessly many steps; at twice this width steps: {taken}"
+    taken = round_up(_at_least(steps[0])) if steps is not None else "none suffices"
+    return _at_least(found[0]), f"with endlessly many steps; at twice this width steps: {taken}"
 
 
 def _largest_step(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
@@ -239,9 +279,6 @@ def _largest_step(promise: Promise, setting: Setting, loss: float) -> tuple[floa
         good = promise(setting.resized(step_size=middle)) <= loss
         low, high = (middle, high) if good else (low, middle)
     return float(low), f"at width {setting.width}, {setting.steps} steps"
-
-
-Progress = Callable[[str], None]
 
 
 def practice(
@@ -282,12 +319,14 @@ def practice(
         "steps": lambda: _search_steps(reaches, config.steps),
         "step-size": lambda: _search_step_size(reaches),
     }
+    met_at_start = False
     try:
         value, note = searches[question]()
     except _MetAtStart as met:
-        value = None
+        value, met_at_start = None, True
         note = f"the loss is {met.loss:.3g} before the first step: nothing to train for"
-    answer = Answer(question, "training", "measured", value, f"{len(config.seeds)} seeds, {note}")
+    note = f"{len(config.seeds)} seeds, {note}"
+    answer = Answer(question, "training", "measured", value, note, met_at_start=met_at_start)
     return Practice(answer, tuple(probes[key] for key in sorted(probes)))
 
 

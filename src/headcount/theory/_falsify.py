@@ -17,6 +17,7 @@ from ..core import BadArgument, check_choice, check_count, float64, round_up, st
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
 from ._corpus import known_instances
+from ._judge_frequency import judge_frequency
 from ._lemma import Lemma
 from ._lemma_report import LOOSE, Shown, SizeRatio, growth_of, in_words, points_as_lists, shown
 from ._lemma_search import preferred, search_lemma
@@ -25,7 +26,7 @@ from ._pytree import arrays_of
 from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
 from ._sizes import sizes_of
-from ._verdict import ROUNDING, Outcome, judge, judge_frequency, outside_domain
+from ._verdict import ROUNDING, Outcome, judge, outside_domain
 
 BUDGETS = {
     "small": Budget(random=256, restarts=8, steps=100),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from ..core import BadArgument, check_count, check_fraction
 
@@ -27,6 +26,8 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.999) -> I
     >>> clopper_pearson(0, 10, confidence=0.95).high  # 1 - 0.025^{1/10}
     0.30849...
     """
+    from scipy import stats  # slow to import, and seldom needed
+
     check_count("trials", trials)
     check_count("successes", successes, least=0)
     if successes > trials:

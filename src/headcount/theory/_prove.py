@@ -94,8 +94,7 @@ class Proof:
 
 
 Checks = Sequence[tuple[str, Any, Any]]
-Enclosed = tuple[Checks, Callable[[], tuple[Sequence[Any], Sequence[Any]]]]
-"""Hypotheses as (name, value, limit), and a function that gives both sides."""
+"""Hypotheses as (name, value, limit)."""
 
 
 def prove(claim: Claim, variant: str, instance: Instance) -> Proof:

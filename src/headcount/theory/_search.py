@@ -87,7 +87,7 @@ class _Objective:
             return self._scores(instance, factor)
         rng = np.random.default_rng(0)
         copies = jax.tree.map(
-            lambda x: x * (1.0 + _JITTER * rng.integers(-1, 2, (_COPIES, *np.shape(x)))), instance
+            lambda x: x[None] * (1.0 + _JITTER * rng.integers(-1, 2, (_COPIES, *x.shape))), instance
         )
         scores = jnp.concatenate(
             [
@@ -175,7 +175,8 @@ def _compiled_climber(objective: _Objective, family: Family, steps: int) -> Any:
             better = scores[variant] > best_scores[variant]
             best = jax.tree.map(lambda new, old: jnp.where(better, new, old), inside, best)
             best_scores = jnp.where(better, scores, best_scores)
-            update, state = optimiser.update(jax.tree.map(jnp.nan_to_num, slope), state)
+            with jax.numpy_dtype_promotion("standard"):  # optax counts its steps in int32
+                update, state = optimiser.update(jax.tree.map(jnp.nan_to_num, slope), state)
             # From the projected point: outside the domain a clipped entry has no slope.
             return (optax.apply_updates(split(inside), update), state, best, best_scores), None
 

@@ -6,7 +6,8 @@ g(mid) + g'(box) (box - mid) with the derivative enclosed on the lemma's own jax
 derivative keeps its sign, or g is convex and grows away from a face, the box is replaced by the
 face at which g is smallest, which decides sides that meet on a face. Boxes that stay open are
 halved. Sides that meet inside the domain can only be separated up to a factor 1 + tolerance, and
-the result says so.
+the result says so. Derivatives are used only on boxes where no side may jump; those of functions
+with a derivative of their own (`jax.custom_jvp`) are trusted.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ def verify(
     started = time.perf_counter()
     found = Verification(lemma.id, name, Answer.PROVED, 0, 0.0, False, tolerance, 0.0)
     total = open_volume = 0.0
+    is_open = False
     for sizes in _all_sizes(lemma):
         check_program(lemma, name, sizes)
         search = _Search(lemma, name, sizes, tolerance)
@@ -122,14 +124,15 @@ def verify(
             part = search.settle(cell, most - found.boxes)
             total += part.volume
             open_volume += part.open_volume
+            is_open = is_open or part.is_open
             found = replace(
                 found, boxes=found.boxes + part.boxes, touching=found.touching or part.touching
             )
             if part.point is not None:
                 found = replace(found, answer=Answer.FALSE, **search.shown(part.point))
                 return replace(found, seconds=time.perf_counter() - started)
-    share = open_volume / total if total else 0.0
-    answer = Answer.OPEN if open_volume else Answer.PROVED
+    share = open_volume / total if total else float(is_open)
+    answer = Answer.OPEN if is_open else Answer.PROVED  # volumes may underflow
     spent = time.perf_counter() - started
     return replace(found, answer=answer, open_share=share, seconds=spent)
 
@@ -148,6 +151,7 @@ class _Settled:
     boxes: int
     volume: float
     open_volume: float
+    is_open: bool
     touching: bool
     point: tuple[float, ...] | None = None
 
@@ -238,26 +242,31 @@ class _Search:
                 continue
             middle = tuple((low + high) / 2 for low, high in cell)
             if self._violates(middle):
-                return _Settled(seen, whole, 0.0, touching, middle)
+                return _Settled(seen, whole, 0.0, False, touching, middle)
             least = _THINNEST ** len(self.real) * whole
             (thin if _volume(cell) < least else queue).extend(_halves(cell, slopes))
-        left = sum(_volume(cell) for cell in (*queue, *thin))
-        return _Settled(seen, whole, left, touching)
+        left = [_volume(cell) for cell in (*queue, *thin)]
+        return _Settled(seen, whole, sum(left), bool(left), touching)
 
-    def _look(self, cell: Cell) -> tuple[int, list[arb] | None]:
-        """Whether a box is closed, and the slopes on it."""
+    def _look(self, cell: Cell, box: arb | None = None) -> tuple[int, list[arb] | None]:
+        """Whether a box is closed, and the slopes on it.
+
+        With `box`, the cell is the face of a box where g is smallest: g decides, by how much it may
+        be missed on all of the box. A hypothesis that fails on the face says nothing of the box.
+        """
         enclosed = self._enclosed(cell)
         if enclosed is None:
             return _OPEN, None
-        gap, room, outside = enclosed
-        if outside or gap >= 0:
+        gap, room, outside, may_jump = enclosed
+        if gap >= 0 or (outside and box is None):
             return _CLOSED, None
-        slopes = self._slopes_on(cell)
+        room = room if box is None else box
+        slopes = None if may_jump else self._slopes_on(cell)
         if slopes is None:
             return (_CLOSE if gap + room >= 0 else _OPEN), None
         face = _lowest_face(cell, slopes)
         if face != cell:
-            verdict, _ = self._look(face)
+            verdict, _ = self._look(face, room)
             return verdict, slopes
         middle = tuple(((low + high) / 2,) * 2 for low, high in cell)
         centre = self._enclosed(middle)
@@ -269,46 +278,54 @@ class _Search:
         if gap >= 0:
             return _CLOSED, slopes
         face = self._convex_face(cell)
-        if face != cell and self._look(face)[0] == _CLOSED:
+        if face != cell and self._look(face, room)[0] == _CLOSED:
             return _CLOSED, slopes
         return (_CLOSE if gap + room >= 0 else _OPEN), slopes
 
     def _convex_face(self, cell: Cell) -> Cell:
         """Where g is smallest, for entries in which it is convex and has its least value at an end.
 
-        The slope is looked at on the end's own face, so it may vanish there.
+        The slope is looked at on the end's own face, so it may vanish there. Where it may jump, as
+        at a kink, the second derivative says nothing.
         """
-        bends = self._run(self._bends, cell)
+        slopes, bends = self._run(self._slopes, cell), self._run(self._bends, cell)
+        if slopes is None or bends is None or slopes[1] or bends[1]:
+            return cell
         for k, (low, high) in enumerate(cell):
-            if bends is None or not (low < high and bends[k] >= 0):
+            if not (low < high and bends[0][k] >= 0):
                 continue
             for end, sign in ((low, 1), (high, -1)):
                 face = (*cell[:k], (end, end), *cell[k + 1 :])
-                slopes = self._slopes_on(face)
-                if slopes is not None and sign * slopes[k] >= 0:
+                there = self._slopes_on(face)
+                if there is not None and sign * there[k] >= 0:
                     return face
         return cell
 
-    def _enclosed(self, cell: Cell) -> tuple[arb, arb, bool] | None:
-        """rhs - lhs, how much it may be missed by, and whether a hypothesis fails on all of it."""
+    def _enclosed(self, cell: Cell) -> tuple[arb, arb, bool, bool] | None:
+        """rhs - lhs, how much it may be missed by, and two things to know about the cell.
+
+        Whether a hypothesis fails on all of it; and whether a side may jump there, so that its
+        slope says nothing.
+        """
         found = self._run(self._values, cell)
         if found is None:
             return None
-        lhs, rhs, checks = found
+        (lhs, rhs, checks), may_jump = found
         outside = any(arb(value) > arb(limit) for value, limit in checks)
         room = self.tolerance * arb(rhs).lower() if arb(rhs) > 0 else arb(0)
-        return arb(rhs) - arb(lhs), arb(room), outside
+        return arb(rhs) - arb(lhs), arb(room), outside, may_jump
 
     def _slopes_on(self, cell: Cell) -> list[arb] | None:
         found = self._run(self._slopes, cell)
-        if found is None or not all(slope.is_finite() for slope in found):
+        if found is None or not all(slope.is_finite() for slope in found[0]):
             return None
-        return list(found)
+        return list(found[0])
 
     @staticmethod
     def _run(program: BallProgram, cell: Cell) -> Any:
         try:
-            return program(BITS, [np.array([hull(arb(a), arb(b)) for a, b in cell], dtype=object)])
+            box = np.array([hull(arb(a), arb(b)) for a, b in cell], dtype=object)
+            return program.run(BITS, [box])
         except (Undecided, ZeroDivisionError):
             return None
         except Unsupported as error:
@@ -319,13 +336,13 @@ class _Search:
         found = self._run(self._values, tuple((x, x) for x in point))
         if found is None:
             return False
-        lhs, rhs, checks = found
+        lhs, rhs, checks = found[0]
         inside = all(arb(value) <= arb(limit) for value, limit in checks)
         return bool(inside and arb(lhs) > arb(rhs))
 
     def shown(self, point: tuple[float, ...]) -> dict[str, Any]:
         """The counterexample for a reader."""
-        lhs, rhs, _ = self._run(self._values, tuple((x, x) for x in point))
+        (lhs, rhs, _), _ = self._run(self._values, tuple((x, x) for x in point))
         flat = np.array(point)
         points = {name: np.asarray(x).tolist() for name, x in self._points(flat).items()}
         return {"instance": points, "sides": (float(arb(lhs)), float(arb(rhs)))}

@@ -79,8 +79,10 @@ class HeadBalls:
 
 def _into_ball(x: Array, centre: Array, radius: float) -> Array:
     """The nearest point to x of the Euclidean ball around `centre`."""
+    # In units of the largest entry no square overflows: a point that is far away is not lost. The
+    # reciprocal of the largest numbers is denormal, which is zero to XLA: those are scaled first.
     away = x - centre
-    # In units of the largest entry no square overflows: a point that is far away is not lost.
+    away = jnp.where(jnp.max(jnp.abs(away), initial=0) > 2.0**64, away * 2.0**-64, away)
     unit = jnp.max(jnp.abs(away), initial=0)
     direction = away / jnp.where(unit > 0, unit, 1)
     length = jnp.sqrt(jnp.sum(direction**2))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import jax
+import numpy as np
 import optax
 
 from ..core import BadArgument, Registry, check_count, check_nonnegative, check_positive
@@ -123,6 +125,42 @@ def as_rule(rule: Any) -> UpdateRule:
         return from_optax(rule)
     fix = "for example training.gd(0.1), or an optax transformation such as optax.adam(0.01)"
     raise BadArgument("rule", rule, "is no update rule", fix=fix)
+
+
+def check_equal_heads(rule: UpdateRule, model: Any, params: Any) -> None:
+    """Where one entry stands for equal heads, the rule must move it as it moves each of them.
+
+    Ours do: they look at every number alone. A transformation from elsewhere is tried on the
+    entries as they are and on copies of them: a norm over all heads, or noise, tells them apart.
+    """
+    counts = getattr(model, "multiplicities", None)
+    if counts is None or set(counts) == {1} or rule.settings:
+        return
+    copies = np.arange(2, len(counts) + 2)  # unequal: a ratio of two norms changes, too
+
+    def copied(leaf: Any) -> Any:
+        return np.repeat(leaf, copies, axis=0)
+
+    few = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), params)
+    steep = jax.tree.map(
+        lambda p: 1e6 * np.cos(np.arange(p.size, dtype=p.dtype)).reshape(p.shape), few
+    )
+    alone = jax.tree.map(copied, _first_update(rule, few, steep))
+    among = _first_update(rule, jax.tree.map(copied, few), jax.tree.map(copied, steep))
+    if not all(
+        np.allclose(a, b, rtol=1e-3)
+        for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(among), strict=True)
+    ):
+        fix = "train model.plain from model.expand(initial), or use a rule without norms and noise"
+        problem = "moves a head by what the other heads do, and this model has groups of equal ones"
+        raise BadArgument("rule", rule.name, problem, fix=fix)
+
+
+def _first_update(rule: UpdateRule, params: Any, gradient: Any) -> Any:
+    transform = rule.transform
+    update = jax.jit(lambda p, g: transform.update(g, transform.init(p), p)[0])
+    with jax.numpy_dtype_promotion("standard"):  # optax counts its steps in int32
+        return update(params, gradient)
 
 
 optimisers: Registry[Callable[..., UpdateRule]] = Registry("optimiser")

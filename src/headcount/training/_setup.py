@@ -27,7 +27,7 @@ from ..data import PositionalTokens
 from ._devices import check_split
 from ._loop import Loop
 from ._recorders import Recorder, recorders
-from ._rules import UpdateRule
+from ._rules import UpdateRule, check_equal_heads
 from ._tracers import Tracer, tracers
 
 MOST_STEPS = 10**9
@@ -174,11 +174,14 @@ class Setup:
 
     def _check_params(self) -> None:
         expected = blocks(self.model.shapes()) if hasattr(self.model, "shapes") else {}
+        seeds = len(self.seeds)
+        fix = f"one start for each of {seeds} seeds, first axis the seeds: training.stack_seeds"
         for name, block in blocks(self.start).items():
             for leaf in jax.tree.leaves(block):
-                check_shape(name, leaf, (len(self.seeds), *expected.get(name, leaf.shape[1:])))
+                check_shape(name, leaf, (seeds, *expected.get(name, leaf.shape[1:])), fix=fix)
                 check_finite(name, leaf)
         self.rule.projection.check(self.start)
+        check_equal_heads(self.rule, self.model, jax.tree.map(lambda leaf: leaf[0], self.start))
         first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], "f4"), self.start)
         sample = jax.ShapeDtypeStruct(self.x.shape[-2:], "f4")
         try:

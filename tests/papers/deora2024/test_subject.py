@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, float64
-from headcount.data import Arrays
+from headcount.data import DM1, Arrays
 from headcount.models import MultiHeadAttention, MultiHeadParams, zero
 from headcount.papers.deora2024 import observed
 from headcount.papers.deora2024.leave_one_out import LeftOutInstance, pairs_of
+from headcount.papers.deora2024.mixture import MixtureInstance
+from headcount.papers.deora2024.mixture_samples import first_phase_row, offered_mixtures
 from headcount.papers.deora2024.observed import merged
 from headcount.papers.deora2024.stability import leave_one_out
 from headcount.papers.deora2024.subject import slack, subject
@@ -68,6 +70,52 @@ def test_leave_one_out_runs_are_asked_up_to_a_stated_size(monkeypatch: pytest.Mo
     found = subject(small, 0, delta=0.05)
     assert found.instances(LeftOutInstance) == ()
     assert "too many" in found.note
+
+
+ON_MIXTURES = ("assumption-1", "eq-107", "eq-119", "eq-129", "eq-132", "proposition-3")
+
+
+def test_samples_of_dm1_are_offered_in_the_coordinates_of_the_claims() -> None:
+    basis = np.linalg.qr(np.random.default_rng(1).normal(size=(5, 5)))[0]
+    data = DM1(T=5, d=5, M=3, S=1.5, zeta=0.4, noise="bounded", patterns=tuple(1.5 * basis))
+    drawn = data.sample(7, seed=2)
+    offers, note = offered_mixtures(data, drawn, most=64)
+    assert note == ""
+    mixtures = offers[MixtureInstance]
+    assert len(mixtures) == 2 * 7
+    row = first_phase_row(drawn)
+    for k, one in enumerate(mixtures):
+        assert one.problem() is None  # also in the shared, larger bounds
+        assert (float(one.Z_mu), float(one.Z_nu)) == (0.1, 0.1)
+        with float64():
+            tokens = np.asarray(one.X) @ basis
+        own = drawn.x[k % 7]
+        np.testing.assert_allclose(np.sort(tokens, axis=0), np.sort(own, axis=0), atol=1e-12)
+        centre = one.p @ basis + data.zeta / 4 * data.u_star
+        np.testing.assert_allclose(centre, row, atol=1e-12)
+
+
+def test_claims_on_dm1_are_asked_and_say_where_the_noise_bounds_come_from() -> None:
+    for noise in ("gaussian", "bounded"):
+        own = {"T": 4, "zeta": 0.25, "noise": noise}
+        found = subject(config(n=6, steps=2, data_options=own), 0, delta=0.05)
+        assert ("Assumption 3 fails" in found.note) == (noise == "gaussian")
+        sure = ask(claims["deora2024/assumption-3"], found, "corrected")
+        assert (sure is None) == (noise == "gaussian")  # Gaussian noise has no sure bounds to ask
+        for name in ON_MIXTURES:
+            claim = claims[f"deora2024/{name}"]
+            verdict = ask(claim, found, claim.default)
+            assert verdict is not None
+            large = name == "proposition-3" and noise == "gaussian"  # noise above S^2/8
+            assert verdict.outcome is (Outcome.NOT_APPLICABLE if large else Outcome.HOLDS), verdict
+
+
+@pytest.mark.parametrize("own", [{"d": 6}, {"T": 2, "zeta": 1.0}])
+def test_claims_on_dm1_that_do_not_fit_are_not_asked(own: dict[str, float]) -> None:
+    data = DM1(**{"T": 4, "zeta": 0.25, **own})  # type: ignore[arg-type]
+    offers, note = offered_mixtures(data, data.sample(3, seed=0), most=64)
+    assert offers == {}
+    assert "not asked" in note
 
 
 def test_other_rules_and_data_of_the_user() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +43,102 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, rule: str, tmp_path
     assert all(np.isfinite(verdict.value) for verdict in collection.verdicts)
     drawn = report.render(collection, "svg")["svg"].decode()
     assert "RANDOM" in drawn  # its face says that nothing was pretrained
+    for verdict in collection.verdicts:  # and so does every verdict, whatever the scale
+        assert verdict.outcome == lab.NOT_JUDGED
+        assert verdict.sentence.startswith("not judged: a tiny RANDOM encoder")
+        assert "made-up sentences" in verdict.sentence
 
 
-def test_only_a_smoke_test_may_make_things_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headcount.data import _checkpoints
+@pytest.fixture
+def bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """No data folder, an empty cache, no pretrained model, no network; what was asked of it."""
+    import pooch
+    import requests
 
-    monkeypatch.delenv("HEADCOUNT_MODEL", raising=False)
+    from headcount.data import _checkpoints, _files
+
+    for name in ("HEADCOUNT_MODEL", "HEADCOUNT_DATA"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(_checkpoints, "MINILM_PACKAGE", "no-such-package")
-    own = {"data": "templates"}
-    trials = lab.make_plan("deora2024/fig6", "smoke", options=own).unique.values()
-    assert {trial.config["model"] for trial in trials} == {"tiny"}
-    for scale in ("quick", "paper"):
-        with pytest.raises(BadArgument, match="no pretrained encoder is at hand"):
-            lab.make_plan("deora2024/fig6", scale, options=own)
+    monkeypatch.setattr(_files, "cache_folder", lambda source: tmp_path / "cache" / source.name)
+    asked: list[str] = []
+
+    def refuse(address: str, *_: Any, **__: Any) -> str:
+        asked.append(address)
+        raise requests.ConnectionError("no network")
+
+    monkeypatch.setattr(pooch, "retrieve", refuse)
+    return asked
+
+
+@pytest.mark.parametrize("figure", ["deora2024/fig6", "deora2024/text-kernel"])
+def test_on_a_bare_machine_auto_takes_what_ships_and_says_so(
+    figure: str, bare_machine: list[str]
+) -> None:
+    for scale in lab.SCALES:
+        plan = lab.make_plan(figure, scale)
+        taken = {(trial.config["model"], trial.config["data"]) for trial in plan.trials}
+        assert taken == {("tiny", "templates")}
+        assert "RANDOM" in plan.stand_in
+        assert "made-up" in plan.stand_in
+        plan.figure.prepare(plan.trials)
+    assert bare_machine == []
+
+
+@pytest.mark.parametrize(
+    ("figure", "asked"),
+    [
+        ("deora2024/fig6", {"model": "tiny", "data": "sst2-sentences"}),
+        ("deora2024/fig6", {"model": "roberta-base", "data": "templates"}),
+        ("wu2023/fig8", {"dataset": "mnist"}),
+    ],
+)
+def test_what_is_asked_for_by_name_is_fetched_by_the_run_and_not_by_its_plan(
+    figure: str, asked: dict[str, str], bare_machine: list[str], tmp_path: Path
+) -> None:
+    plan = lab.make_plan(figure, "quick", [0], asked)
+    assert lab.survey(plan, lab.Store(tmp_path / "out")).of("missing") == list(plan.unique)
+    assert bare_machine == []
+    with pytest.raises(BadArgument, match="could not be downloaded"):
+        lab.run_plan(plan, tmp_path / "out", workers=0)
+    assert len(bare_machine) > 0
+    assert lab.survey(plan, lab.Store(tmp_path / "out")).of("failed") == []
+
+
+def test_a_bad_checkpoint_stops_the_run_before_its_first_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model").mkdir()
+    folder = write_roberta(tmp_path / "model")
+    monkeypatch.setenv("HEADCOUNT_MODEL", str(folder))
+    plan = lab.make_plan("deora2024/fig6", "smoke", [0], {"model": "folder", "data": "templates"})
+    assert {trial.config["h"] for trial in plan.trials} == {1, 3}  # not 12: it has three heads
+    assert plan.stand_in == "made-up sentences that ship with Headcount"
+    plan.figure.prepare(plan.trials)
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    plan = lab.make_plan("deora2024/fig6", "smoke", [0], {"model": "folder", "data": "templates"})
+    with pytest.raises(BadArgument, match="is not a safetensors file"):
+        lab.run_plan(plan, tmp_path / "out", workers=0)
+    assert lab.survey(plan, lab.Store(tmp_path / "out")).of("missing") == list(plan.unique)
+
+
+def test_what_no_address_is_known_of_is_not_even_planned(bare_machine: list[str]) -> None:
+    with pytest.raises(BadArgument, match="no address is known"):
+        lab.make_plan("deora2024/fig6", "quick", options={"model": "tiny", "data": "imdb"})
+    with pytest.raises(BadArgument, match="no pretrained encoder is at hand"):
+        lab.make_plan("deora2024/fig6", "quick", options={"model": "minilm"})
+    with pytest.raises(BadArgument, match="no pretrained encoder is at hand"):
+        lab.make_plan("wu2023/fig1", "quick", options={"vectors": "pretrained"})
+    assert lab.make_plan("wu2023/fig1", "quick").trials[0].config["text"] == "sample"
+
+
+def test_real_sentences_and_weights_are_no_stand_in() -> None:
+    plan = lab.make_plan("deora2024/fig6", "smoke", [0], {"model": "minilm", "data": "templates"})
+    (trial, *_) = plan.trials
+    assert plan.stand_in == "made-up sentences that ship with Headcount"
+    real = replace(trial, config={**trial.config, "data": "imdb"})
+    assert plan.figure.stand_in([real]) == ""
 
 
 def test_the_papers_numbers_and_the_options_reach_the_trials() -> None:

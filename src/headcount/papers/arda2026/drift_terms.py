@@ -27,7 +27,7 @@ model_identity = functools.partial(identity, families=MODELS, where="App. A.7")
 
 def _transported(i: ModelInstance, variant: str) -> Sides:
     """f_lin(phi~) by autodiff against (1/m) sum_i g_i from the features."""
-    terms = model.features(i, i.U0, i.W0) * i.transport / i.m
+    terms = model.features(i, i.U0, i.W0) * i.transport[None] / i.m
     g, size = jnp.sum(terms, axis=(1, 2)), jnp.max(jnp.sum(jnp.abs(terms), axis=(1, 2)))
     return Sides(model.linear_outputs(i, i.transported), g, scale=size)
 
@@ -99,7 +99,8 @@ def _split(i: ModelInstance, variant: str) -> Sides:
     start, phi = i.initial, i.params
     before, after = (model.features(i, p.U, p.W) for p in (start, phi))
     gap = after - before
-    theta = start.c[:, None] * gap[..., 1:] + (phi.c - start.c)[:, None] * after[..., 1:]
+    old, shift = start.c[None, :, None], (phi.c - start.c)[None, :, None]
+    theta = old * gap[..., 1:] + shift * after[..., 1:]
     right = jnp.concatenate([gap[..., :1], theta], axis=-1) / math.sqrt(i.m)
     size = (1 + jnp.max(jnp.abs(phi.c - start.c))) * jnp.max(jnp.abs(after)) / math.sqrt(i.m)
     return Sides(model.flat_blocks(_feature_change(i)), right, scale=size)

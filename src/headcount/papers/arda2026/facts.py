@@ -150,7 +150,7 @@ def _pool(head: HeadInstance) -> tuple[Any, Any]:
 def _centred(head: HeadInstance) -> tuple[Any, Any]:
     """Weights and centred tokens: M without cancellation where it is small."""
     alpha = pooled_attention(head.X, head.W, head.q)
-    return alpha, head.X - alpha @ head.X
+    return alpha, head.X - (alpha @ head.X)[None]
 
 
 def covariance(head: HeadInstance) -> Any:

@@ -47,9 +47,9 @@ class MirroredInstance(Domain):
         return None if self.activation in ODD else f"activation is not one of {ODD}"
 
 
-def _mirror(d: int) -> Float[Array, "p"]:
+def _mirror(d: int) -> Float[Array, "1 p"]:
     """What the null map is multiplied with at -U: c and W alike, U opposite."""
-    return np.concatenate([np.ones(1), -np.ones(d), np.ones(d * d)])
+    return np.concatenate([np.ones(1), -np.ones(d), np.ones(d * d)])[None]
 
 
 def _energy(plus: Any, minus: Any) -> Any:

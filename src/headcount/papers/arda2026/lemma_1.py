@@ -25,7 +25,7 @@ def _closed_form(i: ModelInstance) -> Any:
     """Eqs. (5)-(7) written out: features times 1 (c-block) or c_i (theta-block), over sqrt(m)."""
     table = model.features(i, i.params.U, i.params.W)
     weights = jnp.broadcast_to(i.params.c[:, None], table.shape[1:]).at[:, 0].set(1.0)
-    return table * weights / math.sqrt(i.m)
+    return table * weights[None] / math.sqrt(i.m)
 
 
 def _lemma_1_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:

@@ -154,8 +154,9 @@ def _expansion(i: ModelInstance, variant: str) -> Sides:
         model.features(i, start.U, start.W)[..., 1:],
         model.flat_blocks(shift)[..., 1:],
     )
-    pieces = shift.c * gap, start.c * (gap - along)
-    size = sum(jnp.sum(jnp.abs(piece)) for piece in (*pieces, start.c * along))
+    old = start.c[None]
+    pieces = shift.c[None] * gap, old * (gap - along)
+    size = sum(jnp.sum(jnp.abs(piece)) for piece in (*pieces, old * along))
     root = math.sqrt(i.m)
     return Sides(_error(i), jnp.sum(sum(pieces), axis=-1) / root, scale=1 + size / root)
 

@@ -263,7 +263,7 @@ in_class(
 
 def _reproducing(i: ModelInstance, variant: str) -> Sides:
     """E<v, phi(X_j)> as one inner product, and f~(X_j; v) of Eq. (9) through f_lin at phi~."""
-    terms = _features(i) * i.transport / i.m
+    terms = _features(i) * i.transport[None] / i.m
     size = jnp.max(jnp.sum(jnp.abs(terms), axis=(1, 2)))
     f = model.linear_outputs(i, i.transported)
     return Sides(jnp.sum(terms, axis=(1, 2)), f, scale=size)

@@ -85,7 +85,7 @@ def _moments(i: AttentionInstance) -> tuple[Any, Any]:
     """a and M, padded with zeros to two features."""
     alpha = pooled_attention(i.X, i.W, i.q)
     a = alpha @ i.X
-    tokens = i.X - a
+    tokens = i.X - a[None]
     room = 2 - a.shape[0]
     M = (alpha[:, None] * tokens).T @ tokens
     return jnp.pad(a, (0, room)), jnp.pad(M, ((0, room), (0, room)))
@@ -106,12 +106,12 @@ def _mean_length(sigma: Activation, a: Any, M: Any) -> Any:
     turned = M @ jnp.stack([-a[1], a[0]])
     v = (a @ a + 2 * t * jnp.sum(turned**2)) / whole
     adjugate = jnp.stack([M[1, 1] * a[0] - M[0, 1] * a[1], M[0, 0] * a[1] - M[0, 1] * a[0]])
-    image = (M @ a)[:, None] + 2 * t * det * adjugate[:, None]
+    image = (M @ a)[:, None] + (2 * t * det)[None] * adjugate[:, None]
     safe = jnp.where(v > 0, v, 1.0)
     along = jnp.where(v > 0, jnp.sum(image**2, axis=0) / whole**2 / safe, 0.0)
     total = (trace + 4 * t * det**2) / whole
     root = jnp.where(v > 0, jnp.sqrt(safe), 0.0)
-    slopes = sigma.derivative(root[:, None] * _Z)
+    slopes = sigma.derivative(root[:, None] * _Z[None])
     inner = total * (slopes @ _Z_WEIGHTS) + along * (slopes @ (_Z_WEIGHTS * (_Z**2 - 1)))
     step = _LOG_T[1] - _LOG_T[0]
     return size * step / math.sqrt(math.pi) * jnp.sum(jnp.sqrt(t / whole) * inner)

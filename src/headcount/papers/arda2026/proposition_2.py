@@ -58,7 +58,7 @@ def _slope(i: UnitInstance) -> Any:
 
 def _explicit(i: UnitInstance, variant: str) -> Sides:
     x, T = i.sigma.sigma1 * jnp.abs(i.w), i.X.shape[0]
-    mu = i.sigma.sigma0 * i.sigma.sigma1 * jnp.sum(x ** jnp.arange(T - 1))
+    mu = i.sigma.sigma0 * i.sigma.sigma1 * jnp.sum(x ** jnp.arange(T - 1, dtype=x.dtype))
     return Sides(_slope(i), mu, {"s1 |w|": x, "T": jnp.asarray(T)})
 
 

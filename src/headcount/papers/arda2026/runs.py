@@ -131,11 +131,12 @@ def advance(
     project = omega_of(i)
     target = i.transported
     n = i.X.shape[0]
+    samples = jnp.arange(n, dtype=i.X.dtype)  # as the drawn indices, which are data of the instance
 
     def step(carry: Carry, chosen: Any) -> tuple[Carry, dict[str, Array]]:
         phi, total = carry
         f, pull_back = jax.vjp(lambda p: outputs(i, p), phi)
-        share = 1 / n if chosen is None else jnp.arange(n) == chosen
+        share = 1 / n if chosen is None else jnp.where(samples == chosen, 1.0, 0.0)
         (grad,) = pull_back(2 * share * (f - i.y))
         lin = linear_outputs(i, phi)
         _, slope = jax.jvp(lambda p: outputs(i, p), (phi,), (difference(target, phi),))

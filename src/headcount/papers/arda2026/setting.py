@@ -134,9 +134,10 @@ class Setting:
 
     def describe(self) -> str:
         """The numbers in one line."""
+        nu = tuple(float(f"{value:.4g}") for value in self.nu)
         return (
             f"n = {self.n}, T = {self.T}, d = {self.d}, m = {self.m}, {self.activation}, "
-            f"rho = {self.rho}, nu = {self.nu}, tau = {self.tau}, eta = {self.step:.4g}, "
+            f"rho = {self.rho}, nu = {nu}, tau = {self.tau}, eta = {self.step:.4g}, "
             f"delta = delta' = {self.delta}"
         )
 

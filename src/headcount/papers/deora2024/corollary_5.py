@@ -23,6 +23,7 @@ from .good_start import (
 )
 from .naive import Data
 from .setting import Setting
+from .training import short_step
 
 
 def training_root(i: StartInstance, tier: str) -> Any:
@@ -78,12 +79,10 @@ TRAINING = (
         threshold=_training_limit,
         naive_threshold=_training_limit_naively,
     ),
-    Hypothesis(
+    short_step(
         "eta <= min(1, 1/rho(K), (4 B_Phi^2/gamma^2)/log(1 + e^B_Phi))",
-        lambda i: jnp.asarray(i.eta),
-        lambda num, data: data["eta"],
-        threshold=lambda i, variant: training_step(i, tier_of(variant)),
-        naive_threshold=_step_limit_naively,
+        lambda i, variant: training_step(i, tier_of(variant)),
+        _step_limit_naively,
     ),
 )
 

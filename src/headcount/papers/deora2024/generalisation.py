@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from .naive import Data
 from .runs import RunInstance, draw_runs, project_run, run_family
 from .setting import Setting
 from .theorem_3 import WIDER
+from .training import short_step
 
 
 @instance_class
@@ -80,19 +82,28 @@ def gap_sides(i: Any, bound: Any, table: dict[str, Any]) -> Sides:
     return Sides(test, train + bound, {"gap": test - train, "bound": bound, **table})
 
 
-def _naive_descend(num: Arithmetic, data: Data, weights: Any) -> Any:
-    return naive_runs.path(num, data, [num.number(float(w)) for w in weights])[-1]
+def _naive_sets(num: Arithmetic, data: Data) -> Iterator[tuple[list[Any], list[list[Any]]]]:
+    """For every training set the weights of L and of each L^{-i}, as exact fractions."""
+    n, m = len(data["y"]), int(data["m"])
+
+    def weights(points: list[int]) -> list[Any]:
+        return [num.number(points.count(j)) / m for j in range(n)]
+
+    for code in range(n**m):
+        points = [code // n**place % n for place in range(m)]
+        yield weights(points), [weights(points[:i] + points[i + 1 :]) for i in range(m)]
+
+
+def _naive_descend(num: Arithmetic, data: Data, weights: list[Any]) -> Any:
+    return naive_runs.path(num, data, weights)[-1]
 
 
 def naive_gap_sides(num: Arithmetic, data: Data, bound: Any) -> tuple[Any, Any]:
     """The same in slow arithmetic."""
-    whole, _ = set_weights(len(data["y"]), int(data["m"]))
     test, train = [], []
-    for weights in whole:
+    for weights, _ in _naive_sets(num, data):
         parts = naive.samples(num, data, _naive_descend(num, data, weights))
-        own = num.total(
-            [num.number(float(w)) * p.loss for w, p in zip(weights, parts, strict=True)]
-        )
+        own = num.total([w * p.loss for w, p in zip(weights, parts, strict=True)])
         test.append(naive.mean_loss(num, parts))
         train.append(own)
     return num.total(test) / len(test), num.total(train) / len(train) + bound
@@ -123,13 +134,7 @@ def sure_step_naively(num: Arithmetic, data: Data, variant: str) -> Any:
     return num.smallest(terms)
 
 
-SURE_STEP = Hypothesis(
-    "eta as in Theorem 3, for every training set",
-    lambda i: jnp.asarray(i.eta),
-    lambda num, data: data["eta"],
-    threshold=sure_step,
-    naive_threshold=sure_step_naively,
-)
+SURE_STEP = short_step("eta as in Theorem 3, for every training set", sure_step, sure_step_naively)
 
 
 def _draw_population(rng: np.random.Generator, count: int, **shape: Any) -> PopulationInstance:
@@ -167,9 +172,8 @@ def _stability(i: PopulationInstance, variant: str) -> Sides:
 
 
 def _stability_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    whole, left = set_weights(len(data["y"]), int(data["m"]))
     widths, distances = [], []
-    for weights, rest in zip(whole, left, strict=True):
+    for weights, rest in _naive_sets(num, data):
         end = _naive_descend(num, data, weights)
         widths.append(naive.widest(num, end))
         for lacking in rest:

@@ -1,15 +1,16 @@
 """One sample of DM1 as an instance, with everything Assumption 3 bounds in units of its bound.
 
 mu_+, mu_-, nu_1..nu_M are S times the first unit vectors; the first L tokens are relevant, the
-others use nu_1, nu_2, ... in turn. Order does not matter to the model, nor does a rotation.
+others use any of nu_1..nu_M. Order does not matter to the model, nor does a rotation.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -29,7 +30,8 @@ from .naive import Data
 class MixtureInstance(Domain):
     """A sample (X, y) of DM1 and the vector p of the two-phase start.
 
-    `on_mu` and `on_nu` are <z_t, mu_+->/Z_mu and <z_t, nu_l> M/Z_nu of the irrelevant tokens.
+    `on_mu` and `on_nu` are <z_t, mu_+->/Z_mu and <z_t, nu_l> M/Z_nu of the irrelevant tokens, and
+    each row of `kind` is the unit vector that picks their nu.
     """
 
     S: Float[Array, ""]
@@ -38,6 +40,7 @@ class MixtureInstance(Domain):
     y: Float[Array, ""]
     on_mu: Float[Array, "I 2"]
     on_nu: Float[Array, "I M"]
+    kind: Float[Array, "I M"]
     p: Float[Array, "d"]
     eps: Float[Array, ""]
     L: int = 1
@@ -73,9 +76,9 @@ class MixtureInstance(Domain):
         d = self.M + 2
         basis = self.S * jnp.eye(d)
         mu = jnp.where(self.y > 0, basis[0], basis[1])
-        kinds = 2 + np.arange(self.T - self.L) % self.M
         relevant = jnp.broadcast_to(mu, (self.L, d))
-        return jnp.concatenate([relevant, basis[kinds] + self.noise])
+        nu = self.S * jnp.concatenate([jnp.zeros_like(self.on_mu), self.kind], 1)
+        return jnp.concatenate([relevant, nu + self.noise])
 
     @property
     def u_star(self) -> Float[Array, "d"]:
@@ -115,7 +118,20 @@ class MixtureInstance(Domain):
             return "noise bounds must not be negative"
         if max(np.max(np.abs(self.on_mu)), np.max(np.abs(self.on_nu))) > 1:
             return "the noise exceeds its bound [deora2024, Assumption 3]"
+        if not np.all((self.kind == 0) | (self.kind == 1)) or np.any(np.sum(self.kind, 1) != 1):
+            return "each row of kind must pick one pattern: a single 1 among zeros"
         return None
+
+
+@instance_class
+@dataclass(frozen=True)
+class SureMixture(MixtureInstance):
+    """A sample whose noise has sure bounds: they belong to the data model, not to what it drew."""
+
+
+def surely(i: MixtureInstance) -> SureMixture:
+    """The same sample or samples, with bounds that are sure."""
+    return SureMixture(**{field.name: getattr(i, field.name) for field in fields(i)})
 
 
 def project_mixture(i: MixtureInstance, ratio: float = 2.0, equal: bool = False) -> Any:
@@ -130,6 +146,7 @@ def project_mixture(i: MixtureInstance, ratio: float = 2.0, equal: bool = False)
         y=signs(i.y),
         on_mu=jnp.clip(i.on_mu, -1.0, 1.0),
         on_nu=jnp.clip(i.on_nu, -1.0, 1.0),
+        kind=jax.nn.one_hot(jnp.argmax(i.kind, axis=1), i.M, dtype=i.kind.dtype),
         p=jnp.clip(i.p, -3.0, 3.0),
         eps=jnp.clip(i.eps, 1e-6, 0.999),
     )
@@ -152,6 +169,7 @@ def draw_mixtures(
         y=rng.choice([-1.0, 1.0], count),
         on_mu=noise(T - L, 2),
         on_nu=noise(T - L, M),
+        kind=np.eye(M)[rng.integers(M, size=(count, T - L))],
         p=rng.normal(size=(count, M + 2)) * log_uniform(rng, 1e-4, 1.0, count, 1),
         eps=rng.uniform(1e-3, 0.9, count),
         L=L,
@@ -170,13 +188,21 @@ def mixture_family(
 MIXTURES = (mixture_family(), mixture_family(4, 1, 2))
 
 
+def _with_sure_bounds(family: Family) -> Family:
+    return replace(family, draw=lambda rng, count: surely(family.draw(rng, count)))
+
+
+SURE_MIXTURES = tuple(map(_with_sure_bounds, MIXTURES))
+
+
 def quiet(T: int = 4, M: int = 2, L: int = 1, S: float = 2.0, eps: float = 0.1) -> MixtureInstance:
     """No noise and p = 0: where gamma_* and gamma_lin are attained."""
     shapes = ((T - L, 2), (T - L, M), (M + 2,))
     on_mu, on_nu, p = (np.zeros(shape) for shape in shapes)
     zero = np.zeros(())
+    kind = np.eye(M)[np.arange(T - L) % M]
     return MixtureInstance(
-        np.asarray(S), zero, zero, np.ones(()), on_mu, on_nu, p, np.asarray(eps), L
+        np.asarray(S), zero, zero, np.ones(()), on_mu, on_nu, kind, p, np.asarray(eps), L
     )
 
 
@@ -187,6 +213,7 @@ class NaiveMixture:
         self.num = num
         self.S, self.Z_mu, self.Z_nu = data["S"], data["Z_mu"], data["Z_nu"]
         self.y, self.p, self.eps, self.L = data["y"], data["p"], data["eps"], int(data["L"])
+        self.kind = data["kind"]
         self.M, self.T = len(data["on_nu"][0]), self.L + len(data["on_mu"])
         self.d = self.M + 2
         self.zeta = num.number(self.L) / self.T
@@ -208,8 +235,9 @@ class NaiveMixture:
     def _tokens(self) -> list[list[Any]]:
         own = 0 if self.num.roughly(self.y) > 0 else 1
         tokens = [self._pattern(own) for _ in range(self.L)]
-        for t, z in enumerate(self.noise):
-            nu = self._pattern(2 + t % self.M)
+        zero = self.num.number(0)
+        for kind, z in zip(self.kind, self.noise, strict=True):
+            nu = [zero, zero, *(self.S * e for e in kind)]
             tokens.append([a + b for a, b in zip(nu, z, strict=True)])
         return tokens
 

@@ -54,13 +54,6 @@ def B_Phi(S: Number, P: Number, R: Number, T: int, delta: Number, count: Number 
     return T * R * (S + P) * (2 * log(count / delta)) ** 0.5
 
 
-def margin_root(
-    S: Number, P: Number, R: Number, T: int, gamma: Number, n: Number, delta: Number
-) -> Number:
-    """4 (2 R^3 T (S + P) + sqrt(T) R) sqrt(2 log(n/delta))/gamma_* [deora2024, Lemma 15]."""
-    return 4 * head_slope(S, P, R, T) * (2 * log(n / delta)) ** 0.5 / gamma
-
-
 def head_slope(S: Number, P: Number, R: Number, T: int) -> Number:
     """2 R^3 T (S + P) + sqrt(T) R [deora2024, (118)]."""
     return 2 * R**3 * T * (S + P) + T**0.5 * R

@@ -19,7 +19,7 @@ from .runs import RunInstance, RunTrace, step_terms, trace_of
 from .segments import SegmentInstance
 from .start import GoodStart, Heads
 
-_SAMPLES = 64
+MOST_SAMPLES = 64
 """Samples at which the claims about models are asked; the run itself uses all of them."""
 _PAIRS = 32
 """(head, sample) pairs at which the claims about heads are asked."""
@@ -91,7 +91,7 @@ def run_instances(
 def trace(run: RunInstance, path: Any) -> RunTrace:
     """The terms of every step, from the iterates (K+1, G, p) that training recorded."""
     with float64():
-        moved = jnp.asarray(path) - path[0]
+        moved = jnp.asarray(path) - path[:1]
         terms = jax.jit(lambda i, p: jax.lax.map(lambda x: step_terms(i, x)[1], p))(run, moved[:-1])
         return jax.tree.map(np.asarray, jax.jit(trace_of)(run, moved[-1], terms))
 
@@ -103,7 +103,7 @@ def offers_of(
     run = runs[-1]
     n, _, d = run.X.shape
     G, p = path.shape[1:]
-    some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLES)).astype(int))
+    some = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLES)).astype(int))
     data = {"X": run.X[some], "y": run.y[some], "k": run.k, "readout": run.readout}
     r = run.U.shape[1]
 

@@ -15,6 +15,7 @@ _CLAIMS = (
     "tokenised_mixture",
     "first_phase",
     "saturation",
+    "far_target",
     "facts",
     "good_start",
     "corollary_5",

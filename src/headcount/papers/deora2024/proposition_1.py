@@ -46,22 +46,21 @@ def _part_naively(num: Arithmetic, data: Data, part: str) -> Any:
     return norm(num, cut)
 
 
-def _gradient_bound(T: int, x: Any, s: Any, part: str, root: Any, twice: Any) -> Any:
-    on_U, on_W = root * x, twice * x * x * s
-    return {"U": on_U, "W": on_W, "both": on_U + on_W}[part]
-
-
 def _gradient(i: HeadInstance, variant: str, part: str) -> Sides:
     x, _, s = _sizes(i)
-    T = len(i.X)
-    bound = _gradient_bound(T, x, s, part, T**0.5, 1.0 if variant == "sharp" else 2.0)
+    on_U = len(i.X) ** 0.5 * x
+    on_W = (1.0 if variant == "sharp" else 2.0) * x**2 * s
+    bound = {"U": on_U, "W": on_W, "both": on_U + on_W}[part]
     return Sides(_part(i, part), bound, {"|X|": x, "s": s})
 
 
 def _gradient_naive(num: Arithmetic, data: Data, variant: str, part: str) -> tuple[Any, Any]:
     x, _, s = _sizes_naively(num, data)
-    T = len(data["X"])
-    bound = _gradient_bound(T, x, s, part, num.sqrt(num.number(T)), 1 if variant == "sharp" else 2)
+    bound = num.number(0)
+    if part in ("U", "both"):
+        bound = bound + num.sqrt(num.number(len(data["X"]))) * x
+    if part in ("W", "both"):
+        bound = bound + x * x * s * (1 if variant == "sharp" else 2)
     return _part_naively(num, data, part), bound
 
 
@@ -105,29 +104,29 @@ for _number, _part_name, _words, _latex, _forms in (
     )
 
 
-def _hessian_bound(T: int, d: Any, x: Any, e: Any, s: Any, roots: Any, tier: str) -> Any:
-    """Item 4; `roots` are (sqrt(T), sqrt(d)), x and e the row and entry norms of X."""
-    root_T, root_d = roots
-    if tier == "sharp":
-        return 2 * x**4 * s + root_T * x**3
-    if tier == "v1":
-        return 6 * d * x**2 * e**2 * s + 2 * root_T * root_d * x**2 * e
-    return 6 * d * d * x * e**3 * s + 2 * d * root_T * root_d * x * e**2
-
-
 def _hessian(i: HeadInstance, variant: str) -> Sides:
+    """x and e are the row and entry norms of X."""
     (T, d), (x, e, s) = i.X.shape, _sizes(i)
     lhs = jnp.max(jnp.abs(jnp.linalg.eigvalsh(model.head_hessian(i))))
-    return Sides(lhs, _hessian_bound(T, d, x, e, s, (T**0.5, d**0.5), variant))
+    bounds = {
+        "sharp": 2 * x**4 * s + T**0.5 * x**3,
+        "v1": 6 * d * x**2 * e**2 * s + 2 * (T * d) ** 0.5 * x**2 * e,
+        "v2": 6 * d**2 * x * e**3 * s + 2 * d * (T * d) ** 0.5 * x * e**2,
+    }
+    return Sides(lhs, bounds[variant])
 
 
 def _hessian_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     X = data["X"]
     T, d = len(X), len(X[0])
     x, e, s = _sizes_naively(num, data)
-    roots = num.sqrt(num.number(T)), num.sqrt(num.number(d))
     lhs = operator_norm(num, naive.hessian(num, X, data["U"], data["W"]))
-    return lhs, _hessian_bound(T, d, x, e, s, roots, variant)
+    if variant == "sharp":
+        return lhs, x * x * x * (2 * x * s + num.sqrt(num.number(T)))
+    root = num.sqrt(num.number(T * d))
+    if variant == "v1":
+        return lhs, 2 * x * x * e * (3 * d * e * s + root)
+    return lhs, 2 * d * x * e * e * (3 * d * e * s + root)
 
 
 on_heads(

@@ -122,13 +122,6 @@ def _leak_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     return num.total(weights[int(data["L"]) :]), data["eps"]
 
 
-def negative_scores() -> ScoresInstance:
-    """r = (-1, -1), A = B = -1, eps = 0.1, Gamma = 0: half of the mass leaks."""
-    return ScoresInstance(
-        np.array([-1.0, -1.0]), np.asarray(-1.0), np.asarray(-1.0), np.zeros(()), np.asarray(0.125)
-    )
-
-
 claim(
     "lemma-18",
     "Softmax saturation",

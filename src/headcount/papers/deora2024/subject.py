@@ -19,8 +19,10 @@ from ...theory import Observed, slack_table
 from ...training import Built, TrainConfig, build, gathered, run_config
 from . import constants
 from .leave_one_out import LeftOutInstance
+from .mixture_samples import offered_mixtures
 from .observed import (
     MOST_LEFT_OUT,
+    MOST_SAMPLES,
     Groups,
     left_out_cost,
     measured_rows,
@@ -71,13 +73,17 @@ def subject(
     path = _path(groups, done, built)
     descent = one.optimiser == "gd" and one.batch_size is None
     runs = run_instances(built.model, groups, path, found, (x, y), float(one.step_size))
-    offers = offers_of(runs, path, found, descent)
+    offers = dict(offers_of(runs, path, found, descent))
     traces: Any = offers.get(RunInstance, [None])
     setting = _setting(one, built, found, runs[-1])
     note = "" if descent else f"{one.optimiser} is no gradient descent: no claim about runs"
     if descent and LeftOutInstance not in offers:
         cost = left_out_cost(runs[-1])
         note = f"leave-one-out runs too many to audit: n^2 K G T^2 = {cost:.2g} > {MOST_LEFT_OUT:g}"
+    if isinstance(built.data, DM1):
+        mixtures, said = offered_mixtures(built.data, Dataset(x, y), MOST_SAMPLES)
+        offers |= mixtures
+        note = "; ".join(filter(None, (note, said)))
     return Subject(
         seed=seed,
         setting=setting,

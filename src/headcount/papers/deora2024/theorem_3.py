@@ -20,7 +20,7 @@ from .declare import HESSIAN_TIERS, claim, false
 from .naive import Data
 from .runs import RUNS, SHARP, V2, RunInstance, as_trace, ends, run_family
 from .setting import Setting
-from .training import WIDE, wide
+from .training import WIDE, short_step, wide
 
 Instance = Any
 
@@ -46,12 +46,8 @@ def _step_limit_naively(num: Arithmetic, data: Data, variant: str) -> Any:
     return num.smallest([num.number(1), *ratios])
 
 
-SHORT_STEP = Hypothesis(
-    "eta <= min(1, 1/rho, D^2/(K L(theta)), D^2/L(theta_0))",
-    lambda i: jnp.asarray(i.eta),
-    lambda num, data: data["eta"],
-    threshold=_step_limit,
-    naive_threshold=_step_limit_naively,
+SHORT_STEP = short_step(
+    "eta <= min(1, 1/rho, D^2/(K L(theta)), D^2/L(theta_0))", _step_limit, _step_limit_naively
 )
 HYPOTHESES = (WIDE, SHORT_STEP)
 
@@ -333,13 +329,7 @@ def _step_g_naively(num: Arithmetic, data: Data, variant: str) -> Any:
     return num.smallest([num.number(1), 1 / rho, g0 * g0, g0 * g0 / L_0])
 
 
-STEP_G = Hypothesis(
-    "eta <= min(1, 1/rho(K), g_0^2, g_0^2/L(theta_0))",
-    lambda i: jnp.asarray(i.eta),
-    lambda num, data: data["eta"],
-    threshold=_step_g,
-    naive_threshold=_step_g_naively,
-)
+STEP_G = short_step("eta <= min(1, 1/rho(K), g_0^2, g_0^2/L(theta_0))", _step_g, _step_g_naively)
 REALIZED = Hypothesis(
     "Assumption 2 at 1/K: K L(theta) <= 1",
     lambda i: i.K * ends(i)[0],

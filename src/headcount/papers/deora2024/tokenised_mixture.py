@@ -16,7 +16,7 @@ from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, norm
 from . import mixture_constants
 from .declare import claim, false, identity
-from .mixture import MIXTURES, MixtureInstance, NaiveMixture, quiet
+from .mixture import MIXTURES, SURE_MIXTURES, MixtureInstance, NaiveMixture, quiet, surely
 from .naive import Data
 
 on_mixtures = functools.partial(claim, families=MIXTURES, where="Sec. 5, App. D")
@@ -80,7 +80,8 @@ on_mixtures(
     r"|\langle z,\mu_\pm\rangle|\le Z_\mu,\ |\langle z,\nu_\ell\rangle|\le Z_\nu/M,\ \|z\|\le Z",
     sides=_assumption_3,
     naive=_assumption_3_naive,
-    targets=_targets,
+    families=SURE_MIXTURES,
+    targets=lambda: tuple(map(surely, _targets())),
     forms={
         "printed": false("Gaussian noise of the experiments: no bound holds surely", "E33"),
         "corrected": ("bounded noise", "E33"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -85,13 +86,20 @@ def _smooth_limit_naively(num: Arithmetic, data: Data, variant: str) -> Any:
     return 1 / num.largest(naive_runs.run(num, data).beta_2(variant))
 
 
-SHORT_STEP = Hypothesis(
-    "eta <= 1/rho_k",
-    lambda i: jnp.asarray(i.eta),
-    lambda num, data: data["eta"],
-    threshold=_smooth_limit,
-    naive_threshold=_smooth_limit_naively,
-)
+def short_step(
+    name: str, limit: Callable[[Any, str], Any], naive_limit: Callable[[Any, Data, str], Any]
+) -> Hypothesis:
+    """eta <= limit, written as 1 <= limit/eta: limits of 1e-13 would drown in a check's slack."""
+    return Hypothesis(
+        f"{name}, as 1 <= limit/eta",
+        lambda i: jnp.ones(()),
+        lambda num, data: num.number(1),
+        threshold=lambda i, variant: limit(i, variant) / i.eta,
+        naive_threshold=lambda num, data, variant: naive_limit(num, data, variant) / data["eta"],
+    )
+
+
+SHORT_STEP = short_step("eta <= 1/rho_k", _smooth_limit, _smooth_limit_naively)
 
 
 def _near_limit(i: Instance, variant: str) -> Any:

@@ -37,7 +37,7 @@ def _rate_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     _, residuals = trajectory_naively(num, data)
     losses = [naive.half_square(num, r) for r in residuals]
     alpha = runs.alpha_naively(num, data)
-    factor = 1 - data["gamma"] * alpha**2 / _shares(variant)
+    factor = 1 - data["gamma"] * alpha * alpha / (4 if variant == "quarter" else 2)
     promised = [factor**t * losses[0] for t in range(1, len(losses))]
     return losses[1:], promised
 

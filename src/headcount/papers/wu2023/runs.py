@@ -178,10 +178,6 @@ STEP_SIZE = Hypothesis(
 ROOM = Hypothesis("the step stays within lambda-bar", _room_used, _room_used_naively)
 
 
-def _must_be_nonnegative(i: RunInstance) -> list[Any]:
-    return [i.X, i.W_V, watched(i, lambda theta: theta.W_V)[-1]]
-
-
 def _lowest(num: Arithmetic, data: Data) -> Number:
     after = trajectory_naively(num, data)[0][-1]
     entries = [*(x for X in data["X"] for x in flat(X)), *flat(data["W_V"]), *flat(after.W_V)]

@@ -148,7 +148,14 @@ def figure_results(store: Store) -> list[FigureResult]:
     return sorted(found, key=lambda r: (_natural(r.id), order[r.scale], len(r.unusual), r.slug))
 
 
-_OLDER = {"notes": "", "missing_trials": 0, "options": {}, "settings": {}, "seeds": []}
+_OLDER = {
+    "notes": "",
+    "stand_in": "",
+    "missing_trials": 0,
+    "options": {},
+    "settings": {},
+    "seeds": [],
+}
 """What files of earlier versions may lack."""
 
 

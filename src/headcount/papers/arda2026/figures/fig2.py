@@ -246,6 +246,6 @@ figure = register(
         plot=plot,
         options={"gamma": ("1.5", "1", "0.5"), "step": ("paper", "code"), "data": tuple(DATA)},
         layout=(2, 3),
-        notes="n = 5000 windows in all, 4000 to train and 1000 to validate",
+        notes="The paper has n = 5000 windows: at paper scale 4000 train and 1000 validate.",
     )
 )  # fmt: skip

@@ -34,23 +34,29 @@ def steps_trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
     """One training run per number of steps: eta = 1/sqrt(tau) differs between them."""
-    return [
-        Trial(
-            training,
-            training_config(
-                {**settings, "steps": tau}, settings["m"], seed, with_defaults(options)
-            ),
-            {"tau": tau, "seed": seed},
-            f"tau={tau}",
-        )
-        for tau in settings["taus"]
-        for seed in seeds
-    ]
+    return [steps_trial(settings, tau, seed, options) for tau in settings["taus"] for seed in seeds]
 
 
-def iterate_statistics(data: xr.Dataset) -> xr.Dataset:
-    """Losses of all kinds of iterates against tau, with their power laws."""
+def steps_trial(
+    settings: Mapping[str, Any],
+    tau: int,
+    seed: int,
+    options: Mapping[str, str],
+    rule: str | None = None,
+    batch: int | None = None,
+) -> Trial:
+    """A run of tau steps; with `rule` it is one of several, which see `batch` samples a step."""
+    sizes = {**settings, "steps": tau}
+    config = training_config(sizes, settings["m"], seed, with_defaults(options), batch)
+    place = {"tau": tau, "seed": seed}
+    if rule is None:
+        return Trial(training, config, place, f"tau={tau}")
+    return Trial(training, config, {"rule": rule, **place}, f"{rule} tau={tau}")
+
+
+def iterate_statistics(data: xr.Dataset, names: Sequence[str] = tuple(ITERATES)) -> xr.Dataset:
+    """Losses of these kinds of iterates against tau, with their power laws."""
     import xarray as xr
 
-    parts = [over_seeds(data[name]) for name in ITERATES]
-    return xr.merge([*parts, *(power_law(data[name], "tau") for name in ITERATES)])
+    parts = [over_seeds(data[name]) for name in names]
+    return xr.merge([*parts, *(power_law(data[name], "tau") for name in names)])

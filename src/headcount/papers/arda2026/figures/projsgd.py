@@ -18,16 +18,12 @@ from ....lab import (
     inside,
     log_log,
     monotone,
-    over_seeds,
     paired_difference,
-    power_law,
     register,
     tick_at,
 )
-from ..measurements.training import training
-from .fig1 import training_config
-from .fixed_width import CHOICES, by_seed, with_defaults
-from .iterate_losses import ITERATES, SCALES
+from .fixed_width import CHOICES, by_seed
+from .iterate_losses import ITERATES, SCALES, iterate_statistics, steps_trial
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,14 +36,7 @@ def trials(
 ) -> list[Trial]:
     """Both rules at equal tau and eta = 1/sqrt(tau); a ProjSGD step sees one sample."""
     return [
-        Trial(
-            training,
-            training_config(
-                {**settings, "steps": tau}, settings["m"], seed, with_defaults(options), batch
-            ),
-            {"rule": rule, "tau": tau, "seed": seed},
-            f"{rule} tau={tau}",
-        )
+        steps_trial(settings, tau, seed, options, rule, batch)
         for rule, batch in RULES.items()
         for tau in settings["taus"]
         for seed in seeds
@@ -56,11 +45,7 @@ def trials(
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
     """Mean loss over iterates and smallest loss, per rule."""
-    import xarray as xr
-
-    names = ("mean_loss", "min_loss", "average_iterate_loss")
-    parts = [over_seeds(data[name]) for name in names]
-    return xr.merge([*parts, *(power_law(data[name], "tau") for name in names)])
+    return iterate_statistics(data, ("mean_loss", "min_loss", "average_iterate_loss"))
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:

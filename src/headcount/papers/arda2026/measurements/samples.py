@@ -23,7 +23,7 @@ def measure_samples(config: dict[str, Any], context: Context) -> dict[str, Any]:
 
 def _cost(config: dict[str, Any]) -> tuple[float, float]:
     size = config["n"] * config["data_options"]["T"] * config["width"]
-    return 2.0 + 1e-7 * size + label_seconds(config), 3e8 + 24.0 * sample_numbers(config)
+    return 0.1 + 1e-7 * size + label_seconds(config), 3e8 + 24.0 * sample_numbers(config)
 
 
 samples = Measurement(

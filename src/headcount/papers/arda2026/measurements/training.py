@@ -94,7 +94,7 @@ def step_seconds(n: int, T: int, d: int, m: int) -> float:
 def _training_cost(config: dict[str, Any]) -> tuple[float, float]:
     n, data = config["batch_size"] or config["n"], config["data_options"]
     each = step_seconds(n, data["T"], data["d"], config["width"])
-    seconds = 1.0 + 0.2 * label_seconds(config) + config["steps"] * max(each, 3e-5)
+    seconds = 0.02 + 0.2 * label_seconds(config) + config["steps"] * max(each, 3e-5)
     return seconds, 3e8 + 24.0 * sample_numbers(config)
 
 

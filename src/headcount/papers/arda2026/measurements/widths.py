@@ -223,11 +223,11 @@ def _head_tokens(config: dict[str, Any]) -> int:
 
 def _linearisation_cost(config: dict[str, Any]) -> tuple[float, float]:
     features = config["n"] * config["width"] * config["data_options"]["d"]
-    return 1.0 + 2e-7 * _head_tokens(config), 3e8 + 8.0 * features
+    return 0.01 + 4e-8 * _head_tokens(config), 3e8 + 8.0 * features
 
 
 def _approximation_cost(config: dict[str, Any]) -> tuple[float, float]:
-    return 0.5 + 5e-8 * _head_tokens(config) + 0.2 * label_seconds(config), 3e8
+    return 0.01 + 5e-8 * _head_tokens(config) + 0.2 * label_seconds(config), 3e8
 
 
 linearisation = Measurement(
@@ -248,4 +248,5 @@ approximation = Measurement(
     function=measure_approximation,
     outputs={"approximation_sup": (), "approximation_rms": ()},
     estimate=_approximation_cost,
+    compiling=0.5,
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....core import papers
-from ....lab import Figure, Finding, Trial, over_seeds, register, threshold
+from ....lab import Figure, Finding, Trial, register, threshold
 from ..measurement import NEVER, widths
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ DATA: dict[str, dict[str, Any]] = {
 PRINTED = ("printed", "v1", "v2")
 """Variants that are a paper's own words."""
 EDGE = 34.0
-"""Where the axis ends: larger widths are drawn there, with their number."""
+"""Where the axis ends; what lies beyond is said in words."""
 KINDS = {"printed": "as printed", "required": "best known form", "training": "training"}
 
 
@@ -52,10 +53,24 @@ def trials(
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Means over seeds of the logarithms, with intervals."""
+    """The median over seeds of every logarithm, between the smallest and the largest.
+
+    A width that no seed's theorem or training gives is infinite: it has a place in the order, and
+    no average.
+    """
     import xarray as xr
 
-    return xr.merge([over_seeds(data[kind], f"{kind}_mean") for kind in KINDS])
+    found = {}
+    for kind in KINDS:
+        logs = data[kind].where(data[kind] < NEVER - 1, np.inf)
+        found[f"{kind}_median"] = logs.reduce(_upper_median, "seed")
+        found[f"{kind}_low"], found[f"{kind}_high"] = logs.min("seed"), logs.max("seed")
+    return xr.Dataset(found)
+
+
+def _upper_median(values: np.ndarray, axis: int) -> np.ndarray:
+    """The middle value, of two the larger: nothing is averaged with what is infinite."""
+    return np.take(np.sort(values, axis=axis), values.shape[axis] // 2, axis=axis)
 
 
 def findings(data: xr.Dataset) -> list[Finding]:
@@ -64,27 +79,31 @@ def findings(data: xr.Dataset) -> list[Finding]:
     for paper in data["paper"].values:
         for name in data["data"].values:
             one = data.sel(paper=paper, data=name)
-            excess = (one["required"] - one["training"]).values
+            excess = (one["required"].clip(max=EDGE) - one["training"]).values
             claim = f"{paper} on {name}: its theorems ask for more width than training needs"
             found.append(threshold(claim, excess, above=0.0))
     return found
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
-    """One panel per data set: widths on a log axis, one row per paper."""
+    """One panel per data set: widths on a log axis, one row per paper; none beyond the axis."""
     colours = {"printed": "#D55E00", "required": "#E69F00", "training": "#0072B2"}
     for ax, name in zip(axes, data["data"].values, strict=True):
         rows = np.arange(data.sizes["paper"])
-        beyond = data["open"].sel(data=name).max("seed").values > 0
         for shift, (kind, label) in zip((-0.2, 0.0, 0.2), KINDS.items(), strict=True):
-            middle = data[f"{kind}_mean"].sel(data=name).values
-            shown = np.minimum(middle, EDGE)
-            ax.plot(shown, rows + shift, "o", color=colours[kind], label=label, ms=4)
-            for x, y, value, more in zip(shown, rows + shift, middle, beyond, strict=True):
-                text, x = ("not reached", -0.2) if np.isnan(value) else (label_of(value), x)
-                if more and kind != "training" and value < NEVER - 1:
-                    text = f"> {text}"
-                ax.annotate(text, (x, y), (5, -2), textcoords="offset points", fontsize=6)
+            middle = data[f"{kind}_median"].sel(data=name).values
+            ax.plot(
+                np.where(middle <= EDGE, middle, np.nan),
+                rows + shift,
+                "o",
+                color=colours[kind],
+                label=label,
+                ms=4,
+            )
+            for row, value in zip(rows, middle, strict=True):
+                seeds = data.sel(data=name).isel(paper=row)
+                label = label_of(value, seeds[kind].values, kind, bool(seeds["open"].any()))
+                _write(ax, label, value, row + shift, kind, colours[kind])
         ax.set_yticks(rows, data["paper"].values)
         ax.set(title=f"data: {name}", xlabel="log10 of the width", xlim=(-1, EDGE + 9))
         ax.set_ylim(len(rows) - 0.5, -0.5)
@@ -92,11 +111,28 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     axes[0].figure.legend(*handles, fontsize=7, ncols=3, loc="outside upper center", frameon=False)
 
 
-def label_of(value: float) -> str:
-    """The width behind a logarithm, or "never"."""
-    if value >= NEVER - 1:
-        return "never"
-    return f"{10**value:.3g}"
+def _write(ax: Any, label: str, value: float, row: float, kind: str, colour: str) -> None:
+    """Beside its point; what has none stands at the end of the axis, training's at its start."""
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 6}
+    if value <= EDGE:
+        ax.annotate(label, (value, row), (5, -2), **style)
+    elif kind == "training":
+        ax.annotate(label, (0, row), (0, -2), color=colour, **style)
+    else:
+        ax.annotate(label, (EDGE + 8.5, row), (0, -2), ha="right", color=colour, **style)
+
+
+def label_of(middle: float, logs: np.ndarray, kind: str, open_ended: bool) -> str:
+    """The width behind the median of the logarithms, and how many seeds have none."""
+    word = "not reached" if kind == "training" else "never"
+    missing = int(np.sum(~(logs < NEVER - 1)))
+    if missing == len(logs):
+        return word
+    if not math.isfinite(middle):
+        return f"{word} ({missing} of {len(logs)} seeds)"
+    larger = "> " if open_ended and kind != "training" and not missing else ""
+    several = f" ({word}: {missing} of {len(logs)} seeds)" if missing else ""
+    return f"{larger}{10**middle:.3g}{several}"
 
 
 COMMON = {"width": 64, "share": 0.1}
@@ -119,7 +155,8 @@ figure = register(
         notes=(
             "Every paper trains its own model on its own loss; labels are -1 and +1. A theorem "
             "whose hypotheses fail at every width asks for one that is never reached. A start is "
-            "drawn up to some width only: beyond it, a width is known to be larger (>)."
+            "drawn up to some width only: beyond it, a width is known to be larger (>). "
+            "Shown is the median seed."
         ),
     )
 )

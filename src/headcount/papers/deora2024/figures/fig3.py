@@ -9,8 +9,8 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import dm1_run
-from .curves import NOTES, averages, draw_runs, head_trials, last, points
-from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1
+from .curves import NOTES, draw_runs, head_trials, last, points
+from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1, statistics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,11 +23,6 @@ def trials(
 ) -> list[Trial]:
     """Both optimisers from zero, for every H."""
     return head_trials(dm1_run, settings, seeds, list(OPTIMISERS))
-
-
-def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Every panel's quantity, averaged over trials."""
-    return averages(data, tuple(PANELS))
 
 
 def speed_up(data: xr.Dataset, optimiser: str) -> Any:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, Trial, register, separation
 from ..measurements.runs import dm2_run
-from .curves import NOTES, averages, draw_runs, head_trials, last
-from .fig4 import QUANTITIES, SCALES, draw_dm2, optimiser_verdicts
+from .curves import NOTES, draw_runs, head_trials, last
+from .fig4 import SCALES, draw_dm2, optimiser_verdicts, statistics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,11 +21,6 @@ def trials(
 ) -> list[Trial]:
     """Both optimisers for every H, and the plain descent of Fig. 4 to compare with."""
     return head_trials(dm2_run, settings, seeds, [*OPTIMISERS, "gd"])
-
-
-def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Every panel's quantity, averaged over trials."""
-    return averages(data, QUANTITIES)
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:

@@ -9,7 +9,15 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, monotone, over_seeds, register, threshold
 from ..measurements.finetune import finetuning
-from .text import OPTIONS, draw_by_heads, one_setting, text_setting
+from .text import (
+    OPTIONS,
+    draw_by_heads,
+    fetch_text,
+    head_counts,
+    made_up,
+    one_setting,
+    text_setting,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,7 +46,7 @@ def trials(
             "" if options["heads"] == "mask" else f"h={h}",
         )
         for seed in seeds
-        for h in settings["head_counts"]
+        for h in head_counts(settings, shared)
     ]
 
 
@@ -83,15 +91,15 @@ figure = register(
         scales={
             "smoke": {
                 "seeds": 2, "head_counts": [1, 12], "sentences": 96, "validated": 64, "epochs": 2,
-                "records": 4, "without_files": "made up", **_SHARED,
+                "records": 4, **_SHARED,
             },
             "quick": {
                 "seeds": 3, "head_counts": [1, 4, 12], "sentences": 1600, "validated": 300,
-                "epochs": 3, "records": 6, "without_files": "refuse", **_SHARED,
+                "epochs": 3, "records": 6, **_SHARED,
             },
             "paper": {
                 "seeds": 2, "head_counts": [1, 4, 12], "sentences": 67349, "validated": 872,
-                "epochs": 5, "records": 20, "without_files": "refuse", **_SHARED,
+                "epochs": 5, "records": 20, **_SHARED,
             },
         },
         trials=trials,
@@ -99,6 +107,8 @@ figure = register(
         verdicts=verdicts,
         plot=plot,
         options=OPTIONS,
+        prepare=fetch_text,
+        stand_in=made_up,
         layout=(2, 2),
         needs={WELL_TUNED: {"sentences": 6920, "epochs": 5}},
         notes="Given: roberta-base, AdamW 5e-6, batches of 32, 5 epochs. Ours: the numbers of "

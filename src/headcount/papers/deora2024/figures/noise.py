@@ -140,9 +140,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         margins.set_ylabel("margin at the start")
         for index, (name, label) in enumerate({"Z_mu": "Z_mu", "Z_nu": "Z_nu", "P": "|p|"}.items()):
             draw_interval(sizes, own, f"mean_{name}", "sigma", label=label, index=index)
-        reference_line(
-            sizes, DM1_DEFAULTS["S"] ** 2 / 8, "S^2/8 of Prop. 3", below=True, right=True
-        )
+        allowed = DM1_DEFAULTS["S"] ** 2 / 8
+        sizes.axhline(allowed, color="0.4", linestyle=":", label="S^2/8 of Prop. 3")
         sizes.set_ylabel("realised noise")
         sizes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.85), frameon=False)
         draw_interval(trained, own, "mean_trained_margin", "sigma", label="after training")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 RUNS = {
     "zero": ("16 heads from zero", 16, {"init": "zero"}),
-    "two-phase": ("10^12 heads, two-phase start", 10**12, {"init": "two-phase"}),
+    "two-phase": ("10^12 heads, two phases", 10**12, {"init": "two-phase"}),
 }
 ONE_OVER_N = (-1.15, -0.85)
 FLAT = 0.25

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import COLOURS
+from ....core import BadArgument
+from ....lab import COLOURS, Trial
+from ..measurements.finetune import encoder_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,11 +39,10 @@ def text_setting(
     settings: Mapping[str, Any], options: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What all trials share, and the coordinates that say which model, data and heads."""
-    from ....data import chosen_reviews, find_checkpoint
+    from ....data import chosen_reviews, planned_checkpoint
 
-    anything = settings["without_files"] == "made up"
-    model = find_checkpoint(options["model"], tiny=anything).identity
-    data = chosen_reviews(options["data"], templates=anything)
+    model = planned_checkpoint(options["model"], tiny=True)
+    data = chosen_reviews(options["data"], download=False)
     rate = PAPER_RATE if options["rate"] == "paper" else float(options["rate"])
     shared = {
         **{name: settings[name] for name in ("sentences", "validated", "epochs", "batch_size")},
@@ -55,6 +56,47 @@ def text_setting(
         "weight_decay": 0.01,
     }
     return shared, {"model": model, "data": data, "heads": options["heads"]}
+
+
+def head_counts(settings: Mapping[str, Any], shared: Mapping[str, Any]) -> list[int]:
+    """The scale's numbers of heads; of a user's encoder, those that it can have, and all of its."""
+    from ....data import located
+    from ....models.text import read_config
+
+    wanted, model = list(settings["head_counts"]), shared["model"]
+    folder = located(model) if model.startswith("folder:") else None
+    if folder is None:
+        return wanted
+    config = read_config(folder)
+    total = config.num_attention_heads
+    if total == 1:
+        fix = "a figure about the number of heads needs an encoder with several"
+        raise BadArgument("model", "folder", f"{folder} has one head", fix=fix)
+    masked = shared["head_rule"] == "mask"
+    return [*(h for h in wanted if h < total and (masked or config.hidden_size % h == 0)), total]
+
+
+def fetch_text(trials: Sequence[Trial]) -> None:
+    """Download what was asked for by name; then read it once, so that a bad file stops the run."""
+    from ....data import chosen_reviews, located
+
+    for data in {str(trial.config["data"]) for trial in trials}:
+        chosen_reviews(data)
+    by_heads = {(trial.config["model"], trial.config["h"]): trial.config for trial in trials}
+    for (model, h), config in by_heads.items():
+        classifier, _, _ = encoder_of(located(model), ["a sentence"], config)
+        classifier.with_heads(h, config["head_rule"])
+
+
+def made_up(trials: Sequence[Trial]) -> str:
+    """What stands in for a pretrained encoder or for real sentences; empty: nothing does."""
+    shared = trials[0].config
+    words = []
+    if shared["model"] == "tiny":
+        words.append(MODELS["tiny"])
+    if shared["data"] == "templates":
+        words.append(DATA["templates"])
+    return "; ".join(words)
 
 
 def one_setting(data: xr.Dataset) -> xr.Dataset:
@@ -71,6 +113,8 @@ def draw_by_heads(
         for index, h in enumerate(one["h"].values):
             curve, epoch = one.sel(h=h), one["epoch"].sel(h=h).isel(seed=0).values
             low, high = (curve[f"mean_{name}_{end}"].values for end in ("low", "high"))
+            if name.endswith("accuracy"):
+                low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
             colour = COLOURS[index % len(COLOURS)]
             ax.plot(epoch, curve[f"mean_{name}"].values, style, color=colour, label=f"h = {h}")
             ax.fill_between(epoch, low, high, color=colour, alpha=0.15, linewidth=0)

@@ -9,7 +9,15 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, monotone, over_seeds, register, threshold
 from ..measurements.text_kernel import CURVES, text_kernel
-from .text import OPTIONS, draw_by_heads, one_setting, text_setting
+from .text import (
+    OPTIONS,
+    draw_by_heads,
+    fetch_text,
+    head_counts,
+    made_up,
+    one_setting,
+    text_setting,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,7 +43,7 @@ def trials(
             text_kernel, {**shared, **more, "h": h, "seed": seed}, {**place, "h": h, "seed": seed}
         )
         for seed in seeds
-        for h in settings["head_counts"]
+        for h in head_counts(settings, shared)
     ]
 
 
@@ -81,15 +89,15 @@ figure = register(
         scales={
             "smoke": {
                 "seeds": 2, "head_counts": [1, 12], "sentences": 64, "epochs": 2, "records": 2,
-                "kernel_samples": 12, "without_files": "made up", **_SHARED,
+                "kernel_samples": 12, **_SHARED,
             },
             "quick": {
                 "seeds": 3, "head_counts": [1, 12], "sentences": 1600, "epochs": 3, "records": 3,
-                "kernel_samples": 100, "without_files": "refuse", **_SHARED,
+                "kernel_samples": 100, **_SHARED,
             },
             "paper": {
                 "seeds": 2, "head_counts": [1, 4, 12], "sentences": 6920, "epochs": 5,
-                "records": 5, "kernel_samples": 200, "without_files": "refuse", **_SHARED,
+                "records": 5, "kernel_samples": 200, **_SHARED,
             },
         },
         trials=trials,
@@ -97,6 +105,8 @@ figure = register(
         verdicts=verdicts,
         plot=plot,
         options=OPTIONS,
+        prepare=fetch_text,
+        stand_in=made_up,
         layout=(2, 2),
         notes="Beyond the paper. The kernel is that of the logit in the parameters of the read-out "
         "and of all attention blocks, in float32, on sentences that are trained on; fine-tuning as "

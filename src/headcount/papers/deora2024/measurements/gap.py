@@ -27,7 +27,7 @@ def measure_gap(config: dict[str, Any], context: Context) -> dict[str, Any]:
 
 def _cost(config: dict[str, Any]) -> tuple[float, float]:
     data = config["data_options"]
-    return 2.0 + config["steps"] * (2e-5 + 5e-9 * config["n"] * data["T"] ** 2), 4e8
+    return 0.05 + config["steps"] * (2e-5 + 5e-9 * config["n"] * data["T"] ** 2), 4e8
 
 
 gap = Measurement(

@@ -46,7 +46,7 @@ def _apart(heads: Any, head: Any) -> float:
 
 def _cost(config: dict[str, Any]) -> tuple[float, float]:
     numbers = config["width"] * config["n"] * config["data_options"]["T"] ** 2
-    return 3.0 + config["steps"] * (5e-5 + 8e-9 * numbers), 4e8
+    return 0.05 + config["steps"] * (5e-5 + 8e-9 * numbers), 4e8
 
 
 one_head = Measurement(

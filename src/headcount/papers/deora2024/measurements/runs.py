@@ -213,7 +213,7 @@ def _cost(config: dict[str, Any]) -> tuple[float, float]:
     per_record = 4e-4 + 1e-9 * numbers * (config["n"] + config["n_val"])
     steps = config["steps"]
     records = EARLY + steps / config["record_every"]
-    seconds = 2.0 + steps * per_step + records * per_record
+    seconds = 0.05 + steps * per_step + records * per_record
     return seconds, 3e8 + 32.0 * data["T"] * data["d"] * (config["n"] + config["n_val"])
 
 

@@ -75,7 +75,7 @@ def described(run: LeftOut, theta: Target, tier: str) -> dict[str, Any]:
 def _cost(config: dict[str, Any]) -> tuple[float, float]:
     n, data = config["n"], config["data_options"]
     numbers = 2 * n * (n + 1) * data["T"] ** 2
-    return 4.0 + config["steps"] * 8e-9 * numbers, 4e8 + 8.0 * 8 * n * config["steps"]
+    return 0.1 + config["steps"] * 8e-9 * numbers, 4e8 + 8.0 * 8 * n * config["steps"]
 
 
 CURVES = (

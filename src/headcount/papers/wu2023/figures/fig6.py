@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, Trial, register
-from .images import NOTES, OPTIONS, image_scales, image_trials, only_dataset, say_which_data
+from .images import (
+    NOTES,
+    OPTIONS,
+    fetch_images,
+    image_scales,
+    image_trials,
+    only_dataset,
+    say_which_data,
+)
 from .tails import draw_tail, tail_statistics, tail_verdicts
 
 if TYPE_CHECKING:
@@ -54,6 +62,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        prepare=fetch_images,
         options=OPTIONS,
         layout=(1, 2),
         notes=f"{NOTES} X are the embedded tokens of 100 random training images, divided by |X|_F.",

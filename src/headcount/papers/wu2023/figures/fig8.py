@@ -14,6 +14,7 @@ from .images import (
     OPTIONS,
     average_log_ratio,
     draw_scalings,
+    fetch_images,
     image_scales,
     image_trials,
     only_dataset,
@@ -81,6 +82,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        prepare=fetch_images,
         options={**OPTIONS, "step": tuple(STEPS)},
         layout=(1, 2),
         notes=f"{NOTES} Labels -1 and +1; gamma = 0.01, as the squared error diverges with 0.1 "

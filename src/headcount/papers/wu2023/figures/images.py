@@ -52,7 +52,7 @@ def image_trials(
     """One run per width, scaling and seed, on the data that this machine has."""
     from ....data import chosen_images
 
-    dataset = chosen_images(options["dataset"])
+    dataset = chosen_images(options["dataset"], download=False)
     result = []
     for d_m in settings["widths"]:
         for scaling in scalings:
@@ -64,6 +64,14 @@ def image_trials(
                 group = f"{task} d_m={min(d_m, 128)} {scaling} {d_m}"
                 result.append(Trial(vit, {**config, **changed}, place, group))
     return result
+
+
+def fetch_images(trials: Sequence[Trial]) -> None:
+    """Download MNIST where it was asked for by name and is not at hand."""
+    from ....data import chosen_images
+
+    for dataset in {str(trial.config["dataset"]) for trial in trials}:
+        chosen_images(dataset)
 
 
 def only_dataset(data: xr.Dataset) -> xr.Dataset:

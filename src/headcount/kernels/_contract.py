@@ -1,0 +1,126 @@
+"""Kernel tiles from NumPy factors: small ones by NumPy, large ones block by block through XLA.
+
+Most of a large kernel is one matrix product. XLA compiles its products for the machine it runs on;
+OpenBLAS, which NumPy's wheels bring along, knows a list of processors and takes an old one's
+kernels for those it does not know. Blocks of samples also use the symmetry, and never hold the
+matrix of all token pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from ..core import Array, precision
+from ._features import Factors
+
+_LARGE = 2**29
+"""Multiplications of a tile from which compiling is worth while."""
+_BLOCK_ROWS = 200
+"""Rows of a block's products: smaller ones are slower, larger ones waste the symmetry."""
+_ALIGNMENT = 64
+"""Bytes: JAX takes an array that begins at a multiple of it as it is, and copies any other."""
+
+
+def contract(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
+    """The kernel tile of one block of parameters from factors (n1, R, p) and (n2, R, p)."""
+    rows, columns = (len(side[0]) * side[0].shape[1] for side in (left, right))
+    work = rows * columns * sum(factor.shape[2] for factor in left)
+    device = _cpu()
+    if work < _LARGE or device is None:
+        return contract_whole(left, right)
+    return contract_in_blocks(left, right, device)
+
+
+def contract_whole(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
+    """All token pairs at once in NumPy: GEMMs only."""
+    R1, R2 = left[0].shape[1], right[0].shape[1]
+    tile: Float[np.ndarray, "rows columns"] | None = None
+    for a, b in zip(left, right, strict=True):
+        rows, columns = _rows(a), _rows(b)
+        # The very same array on both sides lets NumPy call the symmetric product (half the work).
+        gram = rows @ rows.T if a is b else rows @ columns.T
+        tile = gram if tile is None else np.multiply(tile, gram, out=tile)
+    assert tile is not None
+    return _summed(tile, R1, R2)
+
+
+def contract_in_blocks(left: Factors, right: Factors, device: Any) -> Float[np.ndarray, "n1 n2"]:
+    """Blocks of samples through XLA; of a symmetric tile the lower ones only."""
+    symmetric = all(a is b for a, b in zip(left, right, strict=True))
+    dtype, R1, R2 = left[0].dtype, left[0].shape[1], right[0].shape[1]
+    tile = np.empty((len(left[0]), len(right[0])), dtype)
+    with precision(dtype.name):
+        for here in _ranges(left):
+            a = _put(left, here, device)
+            for at in _ranges(right):
+                if symmetric and at.start > here.start:
+                    break
+                pairs = _block(a, a if symmetric and at == here else _put(right, at, device))
+                tile[here, at] = _summed(np.asarray(pairs), R1, R2)
+                if symmetric and at != here:
+                    tile[at, here] = tile[here, at].T
+    return tile
+
+
+@jax.jit
+def _block(left: Factors, right: Factors) -> Float[Array, "rows columns"]:
+    """The products of token pairs: sums over them are left to NumPy, which is faster at it."""
+    grams = [_rows(a) @ _rows(b).T for a, b in zip(left, right, strict=True)]
+    return math.prod(grams[1:], start=grams[0])
+
+
+def _summed(
+    pairs: Float[np.ndarray, "rows columns"], R1: int, R2: int
+) -> Float[np.ndarray, "n1 n2"]:
+    """The sum over the token pairs of every pair of samples."""
+    if R1 == 1 and R2 == 1:
+        return pairs
+    # Rows first: that sum runs along memory, and leaves little for the other.
+    by_rows = pairs.reshape(-1, R1, pairs.shape[1]).sum(axis=1)
+    return by_rows.reshape(len(by_rows), -1, R2).sum(axis=2)
+
+
+def empty_aligned(shape: tuple[int, ...], dtype: str) -> Float[np.ndarray, "..."]:
+    """Like np.empty, beginning where JAX can use the memory without a copy."""
+    size, itemsize = math.prod(shape), np.dtype(dtype).itemsize
+    raw = np.empty(size + _ALIGNMENT // itemsize, dtype)
+    begin = -raw.ctypes.data % _ALIGNMENT // itemsize
+    return raw[begin : begin + size].reshape(shape)
+
+
+def _ranges(factors: Factors) -> list[slice]:
+    """Ranges of samples of one size, but for the last; each begins where JAX need not copy."""
+    n, R = factors[0].shape[:2]
+    size = -(-n // -(-n * R // _BLOCK_ROWS))
+    unit = max(_ALIGNMENT // math.gcd(_ALIGNMENT, f[0].nbytes) for f in factors)
+    size = -(-size // unit) * unit
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+
+
+def _put(factors: Factors, at: slice, device: Any) -> Factors:
+    return tuple(jax.device_put(factor[at], device, may_alias=True) for factor in factors)
+
+
+@lru_cache(maxsize=1)
+def _cpu() -> Any:
+    """The processor as a JAX device, where NumPy multiplies with OpenBLAS; else None.
+
+    Accelerate and MKL are made for the processors that they run on.
+    """
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]
+    if "openblas" not in str(blas):
+        return None
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:  # JAX was told to see other devices only
+        return None
+
+
+def _rows(factor: Float[Array, "n R p"]) -> Float[Array, "nR p"]:
+    return factor.reshape(-1, factor.shape[-1])
