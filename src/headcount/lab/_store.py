@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import secrets
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -61,9 +61,8 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             for name in _FOLDERS:
                 (self.folder / name).mkdir(exist_ok=True)
-            probe = self.folder / f".probe-{os.getpid()}"
-            probe.write_bytes(b"")
-            probe.unlink()
+            with tempfile.TemporaryFile(dir=self.folder):  # nameless: no two sweeps share it
+                pass
         except OSError as error:
             raise BadArgument(
                 "out",
