@@ -32,12 +32,12 @@ def peak_memory(n: int, T: int, m: int) -> dict[str, Any]:
 
 
 def test_memory_grows_by_the_data_alone() -> None:
-    small, large = peak_memory(2_000, 16, 16), peak_memory(200_000, 16, 16)
+    small, large = peak_memory(2_000, 16, 16), peak_memory(300_000, 16, 16)
     assert large["finite"]
     data = large["data_float32_mb"] - small["data_float32_mb"]
-    assert data > 100
-    # The compiler's own memory varies by some megabytes; a second copy would be a hundred.
-    assert large["train_mb"] - small["train_mb"] <= data + 30
+    assert data > 150
+    # The compiler's own memory varies by up to forty megabytes; a second copy would be `data`.
+    assert large["train_mb"] - small["train_mb"] <= 1.5 * data
 
 
 def test_long_sequences_fit() -> None:
