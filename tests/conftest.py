@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 # One thread per test process, as in the lab's workers; JAX reads this when it starts.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
@@ -18,9 +19,20 @@ import pytest
 # are loops over numbers. Nor in lab: its statistics take lists and whatever array a trial gave. The
 # layers above have no annotated arrays.
 CHECKED = ("core", "models", "data", "training", "kernels", "theory")
-jaxtyping.install_import_hook(
-    [f"headcount.{layer}" for layer in CHECKED], "shape_checks.only_shapes"
-)
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+
+def _annotated_modules() -> list[str]:
+    """Modules with annotated arrays; the hook would slow down every call in the others, too."""
+    return [
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        for layer in CHECKED
+        for path in sorted((SOURCE / "headcount" / layer).rglob("*.py"))
+        if "jaxtyping" in path.read_text()
+    ]
+
+
+jaxtyping.install_import_hook(_annotated_modules(), "shape_checks.only_shapes")
 
 jax.config.update("jax_enable_x64", True)
 
