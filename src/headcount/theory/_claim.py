@@ -65,6 +65,16 @@ SLACK = 1e-12
 """A hypothesis may be missed by this, relatively: rounding of float64."""
 
 
+def allowed(threshold: Any) -> Any:
+    """A threshold, or an array of them, with room for rounding: SLACK of its own size.
+
+    Zero has no size; there the room is SLACK itself.
+    """
+    xp = jnp if isinstance(threshold, jax.Array) else np
+    size = xp.abs(threshold)
+    return threshold + SLACK * xp.where(size == 0, 1.0, size)
+
+
 class Check(NamedTuple):
     """One hypothesis measured: it holds when value <= threshold (up to rounding)."""
 
@@ -80,7 +90,7 @@ class Check(NamedTuple):
     @property
     def holds(self) -> bool:
         """Whether value <= threshold, allowing one part in 10^12 of rounding."""
-        return bool(self.value <= self.threshold + SLACK * max(1.0, abs(self.threshold)))
+        return bool(self.value <= allowed(self.threshold))
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `audit --json` prints."""
