@@ -27,6 +27,7 @@ from headcount.theory import (
     recheck,
 )
 from headcount.theory import shipped_certificates as shipped
+from headcount.theory._prove import prove
 from headcount.theory.domain import Domain
 from headcount.theory.slow import Arithmetic
 
@@ -171,3 +172,17 @@ def test_a_proved_violation_is_seen_in_its_numbers(entries: Claim, x: float, tol
     result = recheck(certify(entries, Many(np.array([0.5, x, 0.25])), "upper"))
     assert result.status == "proved", result.message
     assert result.message == f"the violation is proved: {told}"
+
+
+@pytest.mark.parametrize("variant", ["upper", "lower"])
+def test_what_cannot_be_evaluated_is_not_refuted(entries: Claim, variant: str) -> None:
+    """A violation on which the slow twin fails is one all the same."""
+    certificate = certify(entries, Many(np.array([0.5, 4.0])), variant)
+
+    def failing(num: Arithmetic, data: Any, variant: str) -> tuple[Any, Any]:
+        raise ValueError("number = nan")
+
+    for naive, status in ((entries.naive, "proved"), (failing, "undecided")):
+        proof = prove(replace(entries, naive=naive), variant, Many(np.array([0.5, 4.0])))
+        assert proof.status == status
+    assert recheck(certificate).status == "proved"

@@ -61,6 +61,8 @@ class Bound(NamedTuple):
     trivial: float | None = None
 
 
+TOO_LARGE = "a number is too large for float64"
+
 SLACK = 1e-12
 """A hypothesis may be missed by this, relatively: rounding of float64."""
 
@@ -251,8 +253,14 @@ class Claim:
         """
         if self.bound is None:
             raise BadArgument("setting", setting, f"{self.id} has no a priori bound", fix="omit it")
-        checks = self.requires(setting, variant) if self.requires is not None else ()
-        bound = self.bound(setting, variant)
+        try:
+            checks = self.requires(setting, variant) if self.requires is not None else ()
+        except OverflowError:  # a hypothesis that was not evaluated does not hold
+            return Bound(float("inf")), (Check(f"hypotheses: {TOO_LARGE}", float("nan"), 0.0),)
+        try:
+            bound = self.bound(setting, variant)
+        except OverflowError:
+            return Bound(float("inf")), checks
         return bound._replace(rhs=self.factor * bound.rhs), checks
 
     @property

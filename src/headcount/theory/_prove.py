@@ -171,7 +171,7 @@ def traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
 def _raise(name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = False) -> Evaluation:
     """Evaluate at rising precision until decided.
 
-    Where it is the only evaluation, one that fails says nothing about the instance.
+    An evaluation that fails says nothing about the instance.
     """
     last = Evaluation(name, Status.UNDECIDED, "not evaluated", 0)
     for bits in PRECISIONS:
@@ -182,7 +182,7 @@ def _raise(name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = Fa
         except Unsupported as error:
             return Evaluation(name, Status.UNAVAILABLE, str(error), bits)
         except (ArithmeticError, ValueError, IndexError, KeyError, TypeError) as error:
-            status = Status.UNAVAILABLE if alone else Status.REFUTED
+            status = Status.UNAVAILABLE if alone else Status.UNDECIDED
             return Evaluation(name, status, f"cannot be evaluated: {error!r}", bits)
         if last.status is not Status.UNDECIDED:
             break
