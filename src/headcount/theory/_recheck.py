@@ -191,6 +191,10 @@ def _recheck_frequency(claim: Claim, certificate: Certificate, variant: str) -> 
     repetitions, stated = _counts(claim, certificate)
     try:
         delta = experiment.delta(case)
+        differs = _other_frequency(certificate, frequency_of(stated, repetitions, delta))
+        if differs is not None:
+            message = f"refuted: {differs}"
+            return Recheck(claim.id, variant, Status.REFUTED, math.nan, arithmetic, message)
         # The recheck's own stream: a file cannot choose the draws that suit it.
         count = experiment.exceeds_naively(case, variant, _SEED, repetitions)
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
@@ -201,6 +205,17 @@ def _recheck_frequency(claim: Claim, certificate: Certificate, variant: str) -> 
     result = frequency_of(count, repetitions, delta, CONFIDENCE)
     status, message = _judge_count(result, frequency_of(stated, repetitions, delta, CONFIDENCE))
     return Recheck(claim.id, variant, status, result.rate / delta, arithmetic, message)
+
+
+def _other_frequency(certificate: Certificate, stated: Frequency) -> str | None:
+    """The first number of the file that does not follow from its own counts and its case."""
+    own = {"delta": stated.delta, "low": stated.interval.low, "ratio": stated.rate / stated.delta}
+    for name, found in own.items():
+        said = certificate.claimed.get(name, math.nan)
+        if not abs(said - found) <= AGREEMENT * abs(found):
+            return f"the file states {name} = {said!r}, its counts give {found!r}"
+    seed = certificate.claimed.get("seed", math.nan)
+    return None if seed >= 0 and seed == round(seed) else f"the file states seed = {seed!r}"
 
 
 _SEED = 0x5EED
