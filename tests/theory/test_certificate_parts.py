@@ -18,6 +18,7 @@ from headcount.theory import _recheck as rechecks
 from headcount.theory import _slow_sides as slow_sides
 from headcount.theory._certificate import Certificate, certificate_from_json, decode, encode
 from headcount.theory._claim import Bound, Variant
+from headcount.theory._prove import Evaluation, Status
 from headcount.theory._pytree import Batch, arrays_of, axes_of, instance_from
 from headcount.theory._subject import Observed, slack_table
 from headcount.theory.numbers import exp, largest, log, smallest
@@ -154,13 +155,25 @@ def test_hypotheses_of_a_file_are_those_of_the_claim() -> None:
 
 
 def test_ratios_and_amounts() -> None:
+    def seen(lhs: float, rhs: float, **more: Any) -> Evaluation:
+        return Evaluation("slow twin", Status.PROVED, "", 96, lhs, rhs, **more)
+
     identity = toy(kind=Kind.IDENTITY)
-    assert rechecks._ratio(identity, 3.0, 2.0) == pytest.approx(1 / 3)
-    assert rechecks._ratio(identity, -2.0, 3.0) == pytest.approx(5 / 3)
-    assert rechecks._ratio(identity, 0.0, 0.0) == 0.0
-    assert rechecks._ratio(toy(), 3.0, 2.0) == 1.5
-    assert rechecks._amount(toy(), 3.0, 2.0, 1.5) == "3 > 2, ratio 1.5"
-    assert "3 on one side and 2 on the other" in rechecks._amount(identity, 3.0, 2.0, 0.3)
+    assert rechecks._ratio(identity, seen(3.0, 2.0)) == pytest.approx(1 / 3)
+    assert rechecks._ratio(identity, seen(-2.0, 3.0)) == pytest.approx(5 / 3)
+    assert rechecks._ratio(identity, seen(0.0, 0.0)) == 0.0
+    assert rechecks._ratio(toy(), seen(3.0, 2.0)) == 1.5
+    assert rechecks._amount(toy(), seen(3.0, 2.0), 1.5) == "3 > 2, ratio 1.5"
+    assert "3 on one side and 2 on the other" in rechecks._amount(identity, seen(3.0, 2.0), 0.3)
+    # Sides that float64, or nine digits of it, cannot tell apart.
+    assert rechecks._ratio(toy(), seen(1e-320, 2e-321, ratio=5.0)) == 5.0
+    near = 1 + 2e-12
+    assert rechecks._amount(toy(), seen(near, 1.0), near).startswith(
+        "1.000000000002 > 1, ratio 1 + "
+    )
+    equal = seen(1.0, 1.0, excess="1.25e-40")
+    assert rechecks._amount(toy(), equal, 1.0) == "1 exceeds 1 by 1.25e-40"
+    assert rechecks._amount(identity, equal, 0.0).endswith("and differs by 1.25e-40")
 
 
 @pytest.mark.parametrize(

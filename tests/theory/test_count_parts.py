@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headcount.core import BadArgument
-from headcount.theory import Check, _count
+from headcount.core import BadArgument, papers
+from headcount.theory import Check, _count, claims
 from headcount.theory._claim import Bound
 from headcount.theory._count import Answer, Promise
 from headcount.training import TrainConfig
@@ -93,6 +93,37 @@ def test_the_width_for_endlessly_many_steps() -> None:
     assert note == "even with endlessly many steps no width brings the bound below 2"
 
 
+def test_the_width_for_the_best_number_of_steps() -> None:
+    """The longer the training, the more heads; the shorter, the larger the bound."""
+    promise: Any = Told(lambda s: 100 / s.steps if s.width >= 10 * s.steps else math.inf)
+    value, note = _count._width_with_free_steps(promise, Line(), 1.0)
+    assert value == 1000.0
+    assert note == "with 100 steps, the number that asks for the fewest heads"
+    growing: Any = Told(lambda s: s.steps / s.width)
+    assert _count._width_with_free_steps(growing, Line(width_step=2), 1.0)[0] == 2.0
+    never: Any = Told(lambda s: 3.0 * s.steps)
+    note = _count._width_with_free_steps(never, Line(), 1.0)[1]
+    assert note == "even with endlessly many steps no width brings the bound below 3"
+
+
+@pytest.mark.parametrize("variant", ["v2", "sharp"])
+def test_steps_that_are_free_ask_for_no_more_heads_than_steps_that_are_given(variant: str) -> None:
+    """Theorem 3 of deora2024 wants D, so heads, that grow with log K."""
+    problem = TrainConfig.of({"model": "deora2024", "n": 20, "steps": 2**80})
+    setting = papers["deora2024"].part("setting").of(problem, delta=0.05)
+    promise = _count.Promise(claims["deora2024/theorem-3"], variant)
+    loss = 0.1
+    given = _count._least_width(promise, setting.resized(step_size="default"), loss)[0]
+    free = _count._width_with_free_steps(promise, setting, loss)[0]
+    endless = _count._first_width(
+        promise, setting.resized(steps=2**1000, step_size="default"), loss
+    )
+    assert given is not None
+    assert free is not None
+    assert endless is not None
+    assert free <= given < endless[0] / 1e3
+
+
 def test_the_largest_step_size() -> None:
     promise: Any = Told(lambda s: 1.0 if s.step_size <= 0.3 else 2.0)
     value, note = _count._largest_step(promise, Line(), 1.0)
@@ -143,9 +174,9 @@ def test_the_answer_is_made_exact_downwards() -> None:
     assert all(value % 3 == 0 for value in asked)
     assert _count._least(lambda v: v == 5) == (5, 6)
     assert _count._least(lambda v: False) is None
-    assert _count._downwards(lambda v: v >= 9, 4, 12, 1) == 9
-    assert _count._downwards(lambda v: v >= 12, 4, 12, 4) == 12
-    assert _count._downwards(lambda v: v >= 8, 4, 12, 4) == 8
+    assert _count.downwards(lambda v: v >= 9, 4, 12, 1) == 9
+    assert _count.downwards(lambda v: v >= 12, 4, 12, 4) == 12
+    assert _count.downwards(lambda v: v >= 8, 4, 12, 4) == 8
 
 
 def promising(checks: tuple[Check, ...], rhs: float) -> Any:

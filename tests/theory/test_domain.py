@@ -10,7 +10,7 @@ import pytest
 from jaxtyping import Float
 
 from headcount.core import Array, BadArgument
-from headcount.theory import instance_class
+from headcount.theory import claims, instance_class
 from headcount.theory._pytree import arrays_of, axes_of, instance_from
 from headcount.theory.domain import MOST_ENTRIES, MOST_HEADS, Domain, case_problem
 
@@ -203,3 +203,14 @@ def test_a_case_outside_its_domain(changes: dict[str, Any], words: str) -> None:
 def test_a_case_is_a_table_with_every_entry() -> None:
     assert "exactly" in str(case_problem([], whole={}))  # type: ignore[arg-type]
     assert "exactly" in str(case_problem({"n": 3}, whole={"n": 10}))
+
+
+@pytest.mark.parametrize("L", [3, 4])
+def test_scores_of_lemma_18_are_not_all_high(L: int) -> None:
+    """Of no other scores there is no largest one."""
+    kind = claims["deora2024/lemma-18"].instance_class
+    assert kind is not None
+    numbers = {"A": np.array(1.0), "B": np.array(0.0), "Gamma": np.array(1.0), "eps": np.array(0.5)}
+    assert kind(np.ones(3), **numbers, L=2).problem() is None
+    with pytest.raises(BadArgument, match="leaves none of 3 scores outside"):
+        kind(np.ones(3), **numbers, L=L)

@@ -200,8 +200,12 @@ def test_what_is_said_of_a_search() -> None:
 
     table = (SizeRatio({"T": 2}, 0.9),)
     assert said().message.endswith("the constant could shrink by at most 0.9 (here)")
-    assert said(violated=True).message == "violated: ratio 0.9 (here)"
-    assert said(violated=True, proof=PROVED).message.startswith("the violation is proved: ratio")
+    assert said(violated=True, worst_ratio=1.25).message == "violated: ratio 1.25 (here)"
+    assert said(violated=True, worst_ratio=1 + 2e-8).message == "violated: ratio 1 + 2e-08 (here)"
+    assert said(worst_ratio=math.nan).message.startswith("nothing is tested: none of 7 instances")
+    assert said(violated=True, worst_ratio=2.0, proof=PROVED).message.startswith(
+        "the violation is proved: ratio"
+    )
     assert "worst ratio 0.9 (here)" in said(per_size=table).message
     assert "factor of 2.5" in said(per_size=table, worst_ratio=0.4).message
     assert "worst ratio 0.5" in said(per_size=table, worst_ratio=0.5).message

@@ -27,6 +27,7 @@ from headcount.theory import (
     recheck,
 )
 from headcount.theory import shipped_certificates as shipped
+from headcount.theory._prove import prove
 from headcount.theory.domain import Domain
 from headcount.theory.slow import Arithmetic
 
@@ -125,3 +126,63 @@ def test_judge_and_recheck_look_at_the_same_entry(entries: Claim, variant: str) 
     forged = recheck(replace(certificate, claimed=other))
     assert forged.status == "refuted"
     assert "the file states lhs" in forged.message
+
+
+def hypothesis_lines(result: Any) -> list[str]:
+    """What `headcount recheck` prints about the hypotheses."""
+    return [check.shown for check in result.hypotheses]
+
+
+@pytest.mark.parametrize("q", [1 + 2.0**-52, 1 + 1e-13])
+def test_a_hypothesis_is_shown_as_it_was_decided(q: float) -> None:
+    """A query an ulp too long refutes the file: no line may say that it holds."""
+    result = recheck(replace(STEP, instance={**STEP.instance, "q": np.array([q])}))
+    assert result.status == "refuted"
+    (line,) = [line for line in hypothesis_lines(result) if line.startswith("query")]
+    assert line.endswith(f"{q!r} <= 1 fails")
+    stated = {check["name"]: check["holds"] for check in result.to_json()["hypotheses"]}
+    assert stated == {
+        "tokens in the unit ball": True,
+        "query in the unit ball": False,
+        "direction v in the unit ball": True,
+    }
+
+
+def test_a_hypothesis_that_float64_cannot_tell_from_its_threshold() -> None:
+    """|q|^2 = 1 + 2^-80: both numbers read 1."""
+    entries = np.array([1.0, 2.0**-40])
+    instance = {**STEP.instance, "q": entries, "X": np.array([[1.0, 0.0], [-1.0, 0.0]])}
+    wider = {"U": np.zeros(2), "W": np.zeros((2, 2)), "v": np.eye(2)[:, :1] * np.eye(2)[:1]}
+    result = recheck(replace(STEP, instance={**instance, **wider}))
+    assert result.status == "refuted"
+    (line,) = [line for line in hypothesis_lines(result) if line.startswith("query")]
+    assert line == "query in the unit ball: 1 <= 1 fails by 4.14e-25"
+    assert "1.0 > 1.0 by 4.14e-25" in result.message
+
+
+@pytest.mark.parametrize(
+    ("x", "told"),
+    [
+        (1 + 2.0**-52, "1.0000000000000002 > 1, ratio 1 + 2.22e-16"),
+        (1 + 1e-10, "1.0000000001 > 1, ratio 1 + 1e-10"),
+        (1.5, "1.5 > 1, ratio 1.5"),
+    ],
+)
+def test_a_proved_violation_is_seen_in_its_numbers(entries: Claim, x: float, told: str) -> None:
+    result = recheck(certify(entries, Many(np.array([0.5, x, 0.25])), "upper"))
+    assert result.status == "proved", result.message
+    assert result.message == f"the violation is proved: {told}"
+
+
+@pytest.mark.parametrize("variant", ["upper", "lower"])
+def test_what_cannot_be_evaluated_is_not_refuted(entries: Claim, variant: str) -> None:
+    """A violation on which the slow twin fails is one all the same."""
+    certificate = certify(entries, Many(np.array([0.5, 4.0])), variant)
+
+    def failing(num: Arithmetic, data: Any, variant: str) -> tuple[Any, Any]:
+        raise ValueError("number = nan")
+
+    for naive, status in ((entries.naive, "proved"), (failing, "undecided")):
+        proof = prove(replace(entries, naive=naive), variant, Many(np.array([0.5, 4.0])))
+        assert proof.status == status
+    assert recheck(certificate).status == "proved"

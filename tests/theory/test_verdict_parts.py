@@ -12,8 +12,22 @@ import numpy as np
 import pytest
 from toy_points import Point, point, toy
 
-from headcount.core import BadArgument
-from headcount.theory import Box, Check, Kind, Outcome, Reals, Sides, Size, Verdict, given, lemma
+from headcount.core import BadArgument, stream
+from headcount.theory import (
+    Bound,
+    Box,
+    Check,
+    Kind,
+    Outcome,
+    Reals,
+    Sides,
+    Size,
+    Verdict,
+    claims,
+    given,
+    judge,
+    lemma,
+)
 from headcount.theory import _facts as facts
 from headcount.theory import _lemma_problems as problems
 from headcount.theory import _lemma_search as searches
@@ -231,3 +245,29 @@ def test_how_many_draws_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> 
         searches.search_lemma(shifted, "stated", plan, 0, lambda line: None)
     sizes = len(searches.size_plan({"T": T}))
     assert counts == [64] * sizes + [100] * sizes + [64] * sizes
+
+
+def test_a_constant_that_is_too_large_is_inconclusive() -> None:
+    """Plain numbers raise where arrays become infinite: no verdict is a traceback."""
+
+    def overflowing(*_: Any) -> Any:
+        return 1e200**2
+
+    wide = toy(sides=lambda p, variant: Sides(p.u[0], overflowing()))
+    for verdict in (
+        judge(wide, point(1, 2, 0, 0)),
+        verdicts.judge_hardest(wide, [point(1, 2, 0, 0), point(1, 3, 0, 0)], "printed"),
+    ):
+        assert verdict.outcome is Outcome.INCONCLUSIVE
+        assert "too large" in verdict.message
+    bound, checks = toy(bound=overflowing).promise(None, "printed")
+    assert (bound.rhs, checks) == (math.inf, ())
+    unknown = toy(bound=lambda *_: Bound(1.0), requires=overflowing)
+    assert not any(check.holds for check in unknown.promise(None, "printed")[1])
+
+
+def test_an_activation_of_any_scale_is_audited() -> None:
+    claim = claims["arda2026/eq-36"]
+    sample = claim.families[0].sample(stream(0, "scale"))
+    verdict = judge(claim, replace(sample, activation="1e200*tanh(1e-200*x)"))
+    assert verdict.outcome in (Outcome.INCONCLUSIVE, Outcome.NOT_APPLICABLE)

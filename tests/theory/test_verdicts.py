@@ -23,6 +23,7 @@ from headcount.theory import (
     Outcome,
     Sides,
     Variant,
+    claims,
     clopper_pearson,
     frequency_of,
     instance_class,
@@ -30,7 +31,15 @@ from headcount.theory import (
     judge_frequency,
 )
 from headcount.theory._slow_sides import slow_ratio, slow_sides
-from headcount.theory._verdict import ROUNDING, decide, ratio_of, score_of, summarise, worst_entry
+from headcount.theory._verdict import (
+    ROUNDING,
+    admissible,
+    decide,
+    ratio_of,
+    score_of,
+    summarise,
+    worst_entry,
+)
 from headcount.theory.slow import FLOATS
 
 EQUAL = pytest.approx
@@ -206,7 +215,39 @@ def test_a_check_allows_rounding_and_no_more() -> None:
     assert Check("x", 1e6 * (1 + 5e-13), 1e6).holds
     assert not Check("x", 1e6 * (1 + 5e-12), 1e6).holds
     assert not Check("x", math.nan, 1.0).holds
+    assert Check("x", 5e-13, 0.0).holds
+    assert not Check("x", 5e-12, 0.0).holds
     assert Check("x", 0.25, 1.0).margin == 0.75
+
+
+@pytest.mark.parametrize("threshold", [1e-20, 4e-35, 1e-300])
+def test_a_small_threshold_is_not_missed_by_more_than_its_own_rounding(threshold: float) -> None:
+    """Of two points at 1e-13 from each other, that should be at 1e-35, too much was said."""
+    assert Check("x", threshold, threshold).holds
+    assert not Check("x", 2 * threshold, threshold).holds
+    small = Hypothesis("small", lambda p: p, None, threshold)
+    assert bool(admissible((small,), np.float64(threshold), "printed"))
+    assert not bool(admissible((small,), np.float64(1e-13), "printed"))
+
+
+def test_a_theorem_about_close_points_is_silent_on_points_that_are_not() -> None:
+    """|theta_1 - theta_2|^2 = 8e-14 looks like nothing; tokens of 1e8 make it far away."""
+    claim = claims["deora2024/proposition-4"]
+    far, slight = 1e8, 1e-7
+    instance = claim.instance_class(
+        X=np.array([[[far], [-far]]]),
+        y=np.ones(1),
+        k=np.ones(1),
+        U=np.array([[[slight], [0.0]]]),
+        W=np.array([[[slight]]]),
+        dU=np.array([[[-2 * slight], [0.0]]]),
+        dW=np.array([[[-2 * slight]]]),
+        eta=np.array(1.0),
+        readout="full",
+    )
+    verdict = judge(claim, instance, "v2")
+    assert verdict.outcome is Outcome.NOT_APPLICABLE
+    assert verdict.message.startswith("(18)")
 
 
 def test_a_promise_is_scaled_and_asks_its_hypotheses() -> None:

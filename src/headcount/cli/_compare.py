@@ -113,7 +113,7 @@ def _show(answers: list[Compared], data: str, share: float) -> None:
 
 
 def best_answers(answer: Compared) -> dict[str, Answer]:
-    """Of each theorem the least width, be it with the given steps or with endlessly many."""
+    """Of each theorem the least width, be it with the given steps or with any other number."""
     best: dict[str, Answer] = {}
     for row in answer.required:
         name = f"{row.source.split('/', 1)[1]} ({row.variant})"

@@ -57,6 +57,5 @@ def recheck_command(
             print(f"  {result.claim} is false {form}")
         print(f"  evaluated by {result.arithmetic}")
         for check in result.hypotheses:
-            state = "holds" if check.holds else "fails"
-            print(f"  {check.name}: {check.value:.6g} <= {check.threshold:.6g} {state}")
+            print(f"  {check.shown}")
     return 0 if result.confirmed else REJECTED

@@ -57,7 +57,8 @@ def _basis(A: arb_mat) -> arb_mat:
     scale = np.max(np.abs(middle))
     start = np.eye(size)
     if np.isfinite(scale) and scale > 0:
-        start = np.linalg.eigh((middle + middle.T) / 2 / scale)[1]
+        middle = middle / scale  # before they are added, which may overflow
+        start = np.linalg.eigh((middle + middle.T) / 2)[1]
     V = arb_mat(size, size, [arb(x) for x in start.ravel().tolist()])
     V = _orthonormal(V)
     B = (V.transpose() * A.mid() * V).mid()

@@ -17,18 +17,21 @@ from typing import Any
 import numpy as np
 
 from ..core import BadArgument, json_text, papers, suggestion, write_atomically
-from ._claim import Check, Claim, Instance, Kind
+from ._claim import SLACK, Check, Claim, Instance, Kind
 from ._frequency import frequency_of
 from ._pytree import arrays_of
 from ._verdict import judge
 
 FORMAT = "headcount-certificate"
 VERSION = 1
-KINDS = ("instance", "frequency")
-FIELDS = {
-    *("format", "version", "claim", "variant", "kind", "note", "claimed"),
-    *("instance", "hypotheses", "case"),
+KINDS = {"instance": {"instance", "hypotheses"}, "frequency": {"case"}}
+"""What a certificate of each kind holds beside the fields of all."""
+FIELDS = {"format", "version", "claim", "variant", "kind", "note", "claimed"}
+CLAIMED = {
+    "instance": {"lhs", "rhs", "ratio"},
+    "frequency": {"exceedances", "repetitions", "seed", "delta", "low", "ratio"},
 }
+"""The numbers that a file of each kind states; there are no others."""
 LARGEST_FILE = 10**8
 """Bytes; a million entries take a quarter of this."""
 
@@ -135,6 +138,23 @@ def read_certificate(path: Path) -> Certificate:
     return certificate_from_json(content, str(path))
 
 
+_OF_A_HYPOTHESIS = set(Check("", 0.0, 0.0).to_json())
+
+
+def _check(stated: Mapping[str, Any]) -> Check:
+    """A hypothesis as the file states it; its margin must follow from its numbers."""
+    check = Check(stated["name"], _number(stated["value"]), _number(stated["threshold"]))
+    margin = _number(stated.get("margin", check.margin))
+    if not abs(margin - check.margin) <= SLACK * max(abs(check.value), abs(check.threshold)):
+        raise ValueError(f"the margin of {check.name}: {margin!r} is not {check.margin!r}")
+    return check
+
+
+def _no_others(what: str, table: Mapping[str, Any], known: set[str]) -> None:
+    for name in sorted(set(table) - known):
+        raise ValueError(f"{name}, which is no {what}")
+
+
 def certificate_from_json(content: Any, source: str = "certificate") -> Certificate:
     """A certificate from its parsed JSON."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -146,8 +166,6 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
             "file", source, f"has version {content.get('version')}", fix=f"need {VERSION}"
         )
     try:
-        for name in sorted(set(content) - FIELDS):
-            raise ValueError(f"{name}, which is no field of a certificate")
         kind = content["kind"]
         for name in ("claim", "variant", "kind"):
             if not isinstance(content[name], str):
@@ -157,15 +175,16 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
         for name in ("instance", "claimed", "case"):
             if not isinstance(content.get(name, {}), dict):
                 raise TypeError(f"{name}: {content[name]!r} is no table")
+        _no_others("field of such a certificate", content, FIELDS | KINDS[kind])
+        _no_others("number that it can state", content["claimed"], CLAIMED[kind])
+        for stated in content.get("hypotheses", []):
+            _no_others("part of a hypothesis", stated, _OF_A_HYPOTHESIS)
         note = content.get("note", "")
         if any(h.get("holds", True) is not True for h in content.get("hypotheses", [])):
             raise ValueError("hypotheses, one of which it says does not hold")
         if not isinstance(note, str):
             raise TypeError(f"note: {note!r} is no text")
-        checks = tuple(
-            Check(h["name"], _number(h["value"]), _number(h["threshold"]))
-            for h in content.get("hypotheses", [])
-        )
+        checks = tuple(_check(stated) for stated in content.get("hypotheses", []))
         return Certificate(
             claim=content["claim"],
             variant=content["variant"],

@@ -61,8 +61,20 @@ class Bound(NamedTuple):
     trivial: float | None = None
 
 
+TOO_LARGE = "a number is too large for float64"
+
 SLACK = 1e-12
 """A hypothesis may be missed by this, relatively: rounding of float64."""
+
+
+def allowed(threshold: Any) -> Any:
+    """A threshold, or an array of them, with room for rounding: SLACK of its own size.
+
+    Zero has no size; there the room is SLACK itself.
+    """
+    xp = jnp if isinstance(threshold, jax.Array) else np
+    size = xp.abs(threshold)
+    return threshold + SLACK * xp.where(size == 0, 1.0, size)
 
 
 class Check(NamedTuple):
@@ -80,7 +92,7 @@ class Check(NamedTuple):
     @property
     def holds(self) -> bool:
         """Whether value <= threshold, allowing one part in 10^12 of rounding."""
-        return bool(self.value <= self.threshold + SLACK * max(1.0, abs(self.threshold)))
+        return bool(self.value <= allowed(self.threshold))
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `audit --json` prints."""
@@ -241,8 +253,14 @@ class Claim:
         """
         if self.bound is None:
             raise BadArgument("setting", setting, f"{self.id} has no a priori bound", fix="omit it")
-        checks = self.requires(setting, variant) if self.requires is not None else ()
-        bound = self.bound(setting, variant)
+        try:
+            checks = self.requires(setting, variant) if self.requires is not None else ()
+        except OverflowError:  # a hypothesis that was not evaluated does not hold
+            return Bound(float("inf")), (Check(f"hypotheses: {TOO_LARGE}", float("nan"), 0.0),)
+        try:
+            bound = self.bound(setting, variant)
+        except OverflowError:
+            return Bound(float("inf")), checks
         return bound._replace(rhs=self.factor * bound.rhs), checks
 
     @property

@@ -17,6 +17,7 @@ import numpy as np
 from ..core import check_choice, check_count, check_positive, ordered, round_down, round_up
 from ..training import TrainConfig, run_config
 from ._claim import Check, Claim
+from ._free_steps import coarse_pairs, downwards, least_over_steps
 from ._registry import claims
 from ._setting import Setting
 
@@ -184,7 +185,7 @@ def _least(
     before, found = 0, None
     for value in _grid(unit, per_octave):
         if found is None and reaches(value):
-            found = _downwards(reaches, before, value, unit)
+            found = downwards(reaches, before, value, unit)
         elif found is not None and not reaches(value):
             return found, value
         before = value
@@ -198,14 +199,6 @@ def _first_width(promise: Promise, setting: Setting, loss: float) -> tuple[int, 
         setting.width_step,
         _widths_per_octave(setting),
     )
-
-
-def _downwards(reaches: Callable[[int], bool], failed: int, reached: int, unit: int) -> int:
-    """Bisection between a grid point that fails and the next, which reaches."""
-    while reached - failed > unit:
-        middle = (reached + failed) // (2 * unit) * unit
-        failed, reached = (failed, middle) if reaches(middle) else (middle, reached)
-    return reached
 
 
 def _at_least(count: int) -> float:
@@ -254,16 +247,29 @@ def _width_with_free_steps(
     promise: Promise, setting: Setting, loss: float
 ) -> tuple[float | None, str]:
     """The least width when as many steps as one likes may be taken."""
-    endless = setting.resized(steps=_LARGEST, step_size="default")
-    unit = setting.width_step
-    found = _first_width(promise, endless, loss)
+    free, unit = setting.resized(step_size="default"), setting.width_step
+    widest = getattr(setting, "widest", None)
+    widths = [m for m in _octaves(unit) if widest is None or m < 2 * widest]
+    steps = [*_octaves()]
+
+    def reaches(width: int, count: int) -> bool:
+        return promise(free.resized(width=width, steps=count)) <= loss
+
+    endless = _first_width(promise, free.resized(steps=_LARGEST), loss)
+    known = None if endless is None else (endless[0], _LARGEST)
+    found = least_over_steps(reaches, known, unit, widths, steps)
     if found is None:
-        line = (endless.resized(width=m) for m in _octaves(unit))
+        pairs = coarse_pairs(widths, steps)
+        line = (free.resized(width=width, steps=count) for width, count in pairs)
         return None, _never(promise, line, "even with endlessly many steps no width")
-    doubled = setting.resized(width=2 * found[0], step_size="default")
-    steps = _least(lambda k: promise(doubled.resized(steps=k)) <= loss)
-    taken = round_up(_at_least(steps[0])) if steps is not None else "none suffices"
-    return _at_least(found[0]), f"with endlessly many steps; at twice this width steps: {taken}"
+    width, count = found
+    if count != _LARGEST:
+        taken = round_up(_at_least(count))
+        return _at_least(width), f"with {taken} steps, the number that asks for the fewest heads"
+    doubled = free.resized(width=2 * width)
+    fewest = _least(lambda k: promise(doubled.resized(steps=k)) <= loss)
+    taken = round_up(_at_least(fewest[0])) if fewest is not None else "none suffices"
+    return _at_least(width), f"with endlessly many steps; at twice this width steps: {taken}"
 
 
 def _largest_step(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:

@@ -26,7 +26,7 @@ from ._pytree import arrays_of
 from ._search import Budget, Candidate, scores_of, search_family, search_sizes
 from ._shrink import fewer_bits, shrink
 from ._sizes import sizes_of
-from ._verdict import ROUNDING, Outcome, judge, outside_domain
+from ._verdict import ROUNDING, Outcome, above_one, judge, outside_domain
 
 BUDGETS = {
     "small": Budget(random=256, restarts=8, steps=100),
@@ -95,7 +95,12 @@ class Falsification:
         """One sentence for a reader."""
         if self.violated:
             words = "the violation is proved" if self.proved else "violated"
-            return f"{words}: ratio {self.worst_ratio:.6g} ({self.where})"
+            close = self.worst_ratio < 1.00001
+            size = above_one(self.worst_ratio) if close else f"{self.worst_ratio:.6g}"
+            return f"{words}: ratio {size} ({self.where})"
+        if np.isnan(self.worst_ratio):
+            none = f"none of {self.instances} instances meets the hypotheses and can be evaluated"
+            return f"nothing is tested: {none}"
         if self.per_size and 0 < self.worst_ratio < LOOSE:
             factor = round_up(1 / self.worst_ratio)
             return (
@@ -172,6 +177,8 @@ def falsify(
         result = _with_frequencies(claim, name, plan, seed, tell, result)
     if result.instances == 0:
         raise BadArgument("claim", claim.id, "has nothing to search", fix="audit a run instead")
+    if result.where == _NOTHING:  # a claim that was never asked has not survived anything
+        result = replace(result, worst_ratio=float("nan"), per_size=())
     return replace(result, seconds=time.perf_counter() - started)
 
 
@@ -221,6 +228,7 @@ def candidates(
     return [*ready, *found], instances + len(ready)
 
 
+_NOTHING = "nothing evaluated"
 _VIOLATION = float(np.log1p(ROUNDING))
 """The score above which a candidate is a violation."""
 
@@ -239,8 +247,9 @@ def settle(
     Where float64 sees its own rounding, the candidate's ratio is that of the slow twin's balls.
     """
     own = list(claim.variants).index(name)
-    best = Falsification(claim.id, name, 0.0, False, 0, "nothing evaluated", 0.0)
+    best = Falsification(claim.id, name, 0.0, False, 0, _NOTHING, 0.0)
     undecided, doubtful, unproved = best, 0, 0
+    scored = any(candidate.scores[own] > -np.inf for candidate in found)
     order = sorted(found, key=lambda c: -c.scores[own])
     if isinstance(claim, Lemma):
         order = preferred(order, own, _VIOLATION, table)
@@ -273,7 +282,7 @@ def settle(
             return best  # no other candidate looks worse
     if best.worst is None and undecided.worst is not None:
         return replace(undecided, where=f"{undecided.where}, not decided")
-    return best
+    return replace(best, where="nothing but rounding") if scored and best.worst is None else best
 
 
 def _true_ratio(claim: Claim, found: Falsification) -> float:

@@ -84,7 +84,11 @@ class Lemma(Claim):
     def at_points(self, points: Mapping[str, Any], variant: str) -> tuple[Any, Any, list[Any]]:
         """Both sides and the hypotheses as (value, threshold) at points of the spaces."""
         lhs, rhs = self.function(**points, **self.constants.get(variant, {}))
-        return lhs, rhs, [_measured(hypothesis, points) for hypothesis in self.given]
+        return (
+            _number(lhs),
+            _number(rhs),
+            [_measured(hypothesis, points) for hypothesis in self.given],
+        )
 
     def raw_of(self, variable: str, instance: Instance) -> dict[str, Any]:
         """The raw arrays of one variable."""
@@ -190,7 +194,7 @@ def _declared(
     def sides(instance: Instance, variant: str) -> Sides:
         chosen = {label: forms[variant]} if label else {}
         lhs, rhs = function(**points(instance), **chosen)
-        return Sides(jnp.asarray(lhs), jnp.asarray(rhs))
+        return Sides(_number(lhs), _number(rhs))
 
     made = Lemma(
         id=_id_of(function),
@@ -245,6 +249,10 @@ def _check_declaration(
         if not isinstance(hypothesis, Given):
             fix = "write given(name, function, threshold)"
             raise BadArgument("lemma", name, f"{hypothesis!r} is no hypothesis", fix=fix)
+        limit = hypothesis.threshold
+        if not (callable(limit) or (np.isreal(limit) and np.isscalar(limit) and limit == limit)):
+            problem = f"hypothesis {hypothesis.name!r} has no number for a threshold: {limit!r}"
+            raise BadArgument("lemma", name, problem, fix="give a number or a function")
 
 
 def _named_sizes(name: str, spaces: Mapping[str, Space]) -> dict[str, Size]:
@@ -281,9 +289,17 @@ def _hypothesis(declared: Given, points: Callable[[Instance], dict[str, Any]]) -
     limit: Any = declared.threshold
     if callable(limit):
         limit = lambda instance, variant: _measured(declared, points(instance))[1]  # noqa: E731
+    else:
+        limit = float(limit)
     return Hypothesis(
         declared.name, lambda instance: _measured(declared, points(instance))[0], None, limit
     )
+
+
+def _number(value: Any) -> Any:
+    """What a user's function returns, integers as floats: search, verdicts and balls need those."""
+    array = jnp.asarray(value)
+    return array.astype(float) if array.dtype.kind in "iu" else array
 
 
 def _measured(declared: Given, points: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -292,6 +308,6 @@ def _measured(declared: Given, points: Mapping[str, Any]) -> tuple[Any, Any]:
     def at(part: Any) -> Any:
         if not callable(part):
             return float(part)
-        return part(**{name: points[name] for name in inspect.signature(part).parameters})
+        return _number(part(**{name: points[name] for name in inspect.signature(part).parameters}))
 
     return at(declared.value), at(declared.threshold)

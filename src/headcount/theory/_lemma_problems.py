@@ -55,6 +55,10 @@ def check_program(lemma: Lemma, variant: str, sizes: Sizes) -> None:
         if any(np.shape(part) for part in pair):
             problem = f"hypothesis {hypothesis.name!r} is an array {where}, where a number is due"
             raise BadArgument("lemma", lemma.id, problem, fix="take a norm, a sum or a maximum")
+        for part in pair:
+            if part.dtype.kind not in "fiu":
+                problem = f"hypothesis {hypothesis.name!r} is of type {part.dtype} {where}"
+                raise BadArgument("lemma", lemma.id, problem, fix="return real numbers")
 
 
 def _raised(lemma: Lemma, error: Exception, where: str) -> BadArgument:

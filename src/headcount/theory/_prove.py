@@ -10,18 +10,19 @@ import enum
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from flint import arb
 
+from ..core import ordered
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Ball, Undecided
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of
 from ._slow_sides import slow_checks, slow_sides
-from ._verdict import outside_domain, worst_entry
+from ._verdict import outside_domain, worst_entry, worst_index
 from .slow import balls
 
 PRECISIONS = (96, 192, 384, 768)
@@ -41,6 +42,30 @@ class Status(enum.StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+class EnclosedCheck(NamedTuple):
+    """One hypothesis as its enclosures decide it, with no allowance for rounding."""
+
+    name: str
+    value: float
+    threshold: float
+    holds: bool | None
+    """None where the enclosures of value and threshold overlap."""
+    margin: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys that `recheck --json` prints, those of `Check`."""
+        return self._asdict()
+
+    @property
+    def shown(self) -> str:
+        """One line whose numbers order as they were decided to."""
+        value, threshold = ordered(self.value, self.threshold, 6)
+        if self.holds is False:
+            by = f" by {-self.margin:.3g}" if self.value == self.threshold else ""
+            return f"{self.name}: {value} <= {threshold} fails{by}"
+        return f"{self.name}: {value} <= {threshold} {'is open' if self.holds is None else 'holds'}"
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """One evaluation's answer, with the quantity that decided it and the sides it saw."""
@@ -51,7 +76,11 @@ class Evaluation:
     bits: int
     lhs: float = float("nan")
     rhs: float = float("nan")
-    hypotheses: tuple[tuple[str, float, float], ...] = ()
+    hypotheses: tuple[EnclosedCheck, ...] = ()
+    excess: str = ""
+    """lhs - rhs at the same entry, as text: float64 may not tell the two sides apart."""
+    ratio: float = float("nan")
+    """lhs/rhs at the same entry, where the right side is known to be positive."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +171,7 @@ def traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
 def _raise(name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = False) -> Evaluation:
     """Evaluate at rising precision until decided.
 
-    Where it is the only evaluation, one that fails says nothing about the instance.
+    An evaluation that fails says nothing about the instance.
     """
     last = Evaluation(name, Status.UNDECIDED, "not evaluated", 0)
     for bits in PRECISIONS:
@@ -153,7 +182,7 @@ def _raise(name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = Fa
         except Unsupported as error:
             return Evaluation(name, Status.UNAVAILABLE, str(error), bits)
         except (ArithmeticError, ValueError, IndexError, KeyError, TypeError) as error:
-            status = Status.UNAVAILABLE if alone else Status.REFUTED
+            status = Status.UNAVAILABLE if alone else Status.UNDECIDED
             return Evaluation(name, status, f"cannot be evaluated: {error!r}", bits)
         if last.status is not Status.UNDECIDED:
             break
@@ -179,19 +208,18 @@ def _arb(x: Any) -> arb:
 def _decide(
     claim: Claim, checks: Checks, sides: Callable[[], tuple[Sequence[Any], Sequence[Any]]]
 ) -> Evaluation:
-    measured = tuple((name, float(_arb(x)), float(_arb(limit))) for name, x, limit in checks)
-    inside = [_at_most(value, limit) for _, value, limit in checks]
-    if False in inside:
-        name, value, limit = measured[inside.index(False)]
-        text = f"{name} fails: {value!r} > {limit!r}"
-        return Evaluation("", Status.REFUTED, text, 0, hypotheses=measured)
+    measured = tuple(_enclosed(*check) for check in checks)
+    for check in measured:
+        if check.holds is False:
+            by = f" by {-check.margin:.3g}" if check.value == check.threshold else ""
+            text = f"{check.name} fails: {check.value!r} > {check.threshold!r}{by}"
+            return Evaluation("", Status.REFUTED, text, 0, hypotheses=measured)
     left, right = sides()
     below = [_at_most(x, y) for x, y in zip(left, right, strict=True)]
-    shown = _shown(claim, left, right, below)
-    answer = Evaluation("", Status.UNDECIDED, "", 0, *shown, measured)
-    if None in inside:
-        name = checks[inside.index(None)][0]
-        return replace(answer, reason=f"{name}: value and threshold do not separate")
+    answer = _seen(claim, left, right, below, measured)
+    for check in measured:
+        if check.holds is None:
+            return replace(answer, reason=f"{check.name}: value and threshold do not separate")
     if claim.kind is Kind.IDENTITY:
         above = [_at_most(y, x) for x, y in zip(left, right, strict=True)]
         if False in below or False in above:
@@ -206,19 +234,39 @@ def _decide(
     return replace(answer, reason="left and right side do not separate")
 
 
-def _shown(
-    claim: Claim, left: Sequence[Any], right: Sequence[Any], below: Sequence[bool | None]
-) -> tuple[float, float]:
+def _enclosed(name: str, value: Any, limit: Any) -> EnclosedCheck:
+    x, y = _arb(value), _arb(limit)
+    return EnclosedCheck(name, float(x), float(y), _at_most(x, y), float(y - x))
+
+
+def _seen(
+    claim: Claim,
+    left: Sequence[Any],
+    right: Sequence[Any],
+    below: Sequence[bool | None],
+    measured: tuple[EnclosedCheck, ...],
+) -> Evaluation:
     """Both sides at the worst of the violating entries, or of all where none is known to violate.
 
     Of an identity it is the entry that differs most.
     """
-    pairs = _middles(left, right)
+    pairs = [(_arb(x), _arb(y)) for x, y in zip(left, right, strict=True)]
     if claim.kind is Kind.IDENTITY:
-        return max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
-    violating = [pair for pair, fine in zip(pairs, below, strict=True) if fine is False]
-    lhs, rhs, _ = worst_entry(*zip(*(violating or pairs), strict=True))
-    return lhs, rhs
+        x, y = max(pairs, key=lambda pair: abs(pair[0] - pair[1]).mid())
+    else:
+        violating = [pair for pair, fine in zip(pairs, below, strict=True) if fine is False]
+        chosen = violating or pairs
+        x, y = chosen[worst_index(*zip(*_middles(*zip(*chosen, strict=True)), strict=True))]
+    excess = (x - y).str(3, radius=False)
+    sides = float(x), float(y)
+    return Evaluation("", Status.UNDECIDED, "", 0, *sides, measured, excess, _quotient(x, y))
+
+
+def _quotient(x: arb, y: arb) -> float:
+    """x/y, or y/x of two negative numbers, as `worst_entry` has it; NaN where neither is."""
+    if y > 0:
+        return float(x / y)
+    return float(y / x) if x < 0 else float("nan")
 
 
 def _middles(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[float, float]]:

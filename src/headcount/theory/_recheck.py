@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument
+from ..core import BadArgument, ordered
 from ._certificate import Certificate, read_certificate
-from ._claim import Check, Claim, Kind
+from ._claim import Claim, Kind
 from ._frequency import Frequency, frequency_of
-from ._prove import Proof, Status, prove
+from ._prove import EnclosedCheck, Evaluation, Proof, Status, prove
 from ._pytree import instance_from
 from ._registry import claims
 from ._slow_sides import slow_sides
-from ._verdict import worst_entry
+from ._verdict import above_one, worst_entry
 from .slow import FLOATS
 
 AGREEMENT = 1e-6
@@ -44,7 +44,7 @@ class Recheck:
     ratio: float
     arithmetic: str
     message: str
-    hypotheses: tuple[Check, ...] = ()
+    hypotheses: tuple[EnclosedCheck, ...] = ()
     proof: Proof | None = None
 
     @property
@@ -99,8 +99,8 @@ def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> R
     instance = instance_from(kind, certificate.instance)
     proof = prove(claim, variant, instance)
     twin = proof.decisive
-    checks = tuple(Check(*values) for values in twin.hypotheses)
-    ratio = _ratio(claim, twin.lhs, twin.rhs)
+    checks = twin.hypotheses
+    ratio = _ratio(claim, twin)
     arithmetic = f"balls: {twin.name} at {twin.bits} bits"
     if twin is proof.twin:
         arithmetic += f", {proof.traced.name} " + (
@@ -114,7 +114,7 @@ def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> R
         if differs is not None:
             status, message = Status.REFUTED, f"refuted: {differs}"
         else:
-            message = f"the violation is proved: {_amount(claim, twin.lhs, twin.rhs, ratio)}"
+            message = f"the violation is proved: {_amount(claim, twin, ratio)}"
     return Recheck(claim.id, variant, status, ratio, arithmetic, message, checks, proof)
 
 
@@ -129,16 +129,25 @@ def _check_work(claim: Claim, certificate: Certificate) -> None:
         raise BadArgument("file", claim.id, problem, fix=fix)
 
 
-def _ratio(claim: Claim, lhs: float, rhs: float) -> float:
+def _ratio(claim: Claim, seen: Evaluation) -> float:
+    lhs, rhs = seen.lhs, seen.rhs
     if claim.kind is Kind.IDENTITY:
         return abs(lhs - rhs) / max(abs(lhs), abs(rhs), 1e-300)
-    return worst_entry(lhs, rhs)[2]
+    ratio = worst_entry(lhs, rhs)[2]
+    if seen.status is Status.PROVED and not ratio > 1:  # sides that float64 cannot hold apart
+        return seen.ratio
+    return ratio
 
 
-def _amount(claim: Claim, lhs: float, rhs: float, ratio: float) -> str:
+def _amount(claim: Claim, seen: Evaluation, ratio: float) -> str:
+    """Both sides, with as many digits as show which is larger, or else their difference."""
+    left, right = ordered(seen.lhs, seen.rhs, 9)
+    apart = "" if left != right else f" by {seen.excess.removeprefix('-')}"
     if claim.kind is Kind.IDENTITY:
-        return f"an entry is {lhs:.9g} on one side and {rhs:.9g} on the other"
-    return f"{lhs:.9g} > {rhs:.9g}, ratio {ratio:.9g}"
+        differ = f" and differs{apart}" if apart else ""
+        return f"an entry is {left} on one side and {right} on the other{differ}"
+    size = f"{ratio:.9g}" if not 1 <= ratio < 1.00001 else above_one(ratio)
+    return f"{left} exceeds {right}{apart}" if apart else f"{left} > {right}, ratio {size}"
 
 
 def _disagreement(
@@ -182,6 +191,10 @@ def _recheck_frequency(claim: Claim, certificate: Certificate, variant: str) -> 
     repetitions, stated = _counts(claim, certificate)
     try:
         delta = experiment.delta(case)
+        differs = _other_frequency(certificate, frequency_of(stated, repetitions, delta))
+        if differs is not None:
+            message = f"refuted: {differs}"
+            return Recheck(claim.id, variant, Status.REFUTED, math.nan, arithmetic, message)
         # The recheck's own stream: a file cannot choose the draws that suit it.
         count = experiment.exceeds_naively(case, variant, _SEED, repetitions)
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
@@ -192,6 +205,17 @@ def _recheck_frequency(claim: Claim, certificate: Certificate, variant: str) -> 
     result = frequency_of(count, repetitions, delta, CONFIDENCE)
     status, message = _judge_count(result, frequency_of(stated, repetitions, delta, CONFIDENCE))
     return Recheck(claim.id, variant, status, result.rate / delta, arithmetic, message)
+
+
+def _other_frequency(certificate: Certificate, stated: Frequency) -> str | None:
+    """The first number of the file that does not follow from its own counts and its case."""
+    own = {"delta": stated.delta, "low": stated.interval.low, "ratio": stated.rate / stated.delta}
+    for name, found in own.items():
+        said = certificate.claimed.get(name, math.nan)
+        if not abs(said - found) <= AGREEMENT * abs(found):
+            return f"the file states {name} = {said!r}, its counts give {found!r}"
+    seed = certificate.claimed.get("seed", math.nan)
+    return None if seed >= 0 and seed == round(seed) else f"the file states seed = {seed!r}"
 
 
 _SEED = 0x5EED
@@ -223,10 +247,10 @@ def _judge_count(found: Frequency, stated: Frequency) -> tuple[Status, str]:
             f"{found.exceedances}: more than chance can explain"
         )
     if found.interval.low > found.delta:
-        low = found.interval.low
+        low, delta = ordered(found.interval.low, found.delta, 4)
         return Status.PROVED, (
             f"the violation is established: failed {times}, so with probability above "
-            f"{low:.4g} > {found.delta:g} (error probability below 1e-9)"
+            f"{low} > {delta} (error probability below 1e-9)"
         )
     if found.interval.high <= found.delta:
         return Status.REFUTED, f"refuted: failed only {times}, allowed {found.delta:g}"

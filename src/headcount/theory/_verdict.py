@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import float64, ordered, round_down, round_up
-from ._claim import SLACK, Check, Claim, Hypothesis, Instance, Kind, Sides
+from ._claim import TOO_LARGE, Check, Claim, Hypothesis, Instance, Kind, Sides, allowed
 from ._compilation import quick_compilation
 from ._frequency import Frequency
 from ._pytree import Batch
@@ -89,11 +89,20 @@ _TIE = 1e-9
 """Entries whose ratios are this close, relatively, are equally bad: the first of them counts."""
 
 
+def worst_index(lhs: Any, rhs: Any) -> int:
+    """Which entry of an inequality is the worst; NaN is worse than any number."""
+    return _worst(lhs, rhs)[0]
+
+
 def worst_entry(lhs: Any, rhs: Any) -> tuple[float, float, float]:
-    """(lhs, rhs, ratio) at the worst entry of an inequality; NaN is worse than any number.
+    """(lhs, rhs, ratio) at the worst entry of an inequality.
 
     The verdict on an instance and the recheck of its certificate both show this entry.
     """
+    return _worst(lhs, rhs)[1]
+
+
+def _worst(lhs: Any, rhs: Any) -> tuple[int, tuple[float, float, float]]:
     left, right = np.broadcast_arrays(
         np.asarray(lhs, float).ravel(), np.asarray(rhs, float).ravel()
     )
@@ -103,7 +112,7 @@ def worst_entry(lhs: Any, rhs: Any) -> tuple[float, float, float]:
     top = np.max(hardness)
     as_bad = hardness >= top - _TIE * abs(top) if np.isfinite(top) else hardness == top
     k = int(np.argmax(as_bad))
-    return float(left[k]), float(right[k]), float(ratios[k])
+    return k, (float(left[k]), float(right[k]), float(ratios[k]))
 
 
 def ratio_of(kind: Kind, sides: Sides) -> Any:
@@ -164,7 +173,10 @@ def judge(
     if problem is not None:
         return _no_instance(claim, name, problem)
     with float64():
-        checks, sides = _evaluate(claim, name, instance)
+        try:
+            checks, sides = _evaluate(claim, name, instance)
+        except OverflowError:  # of a constant, which is a plain number: arrays become infinite
+            return Verdict(claim.id, name, Outcome.INCONCLUSIVE, TOO_LARGE)
         if setting is not None:
             bound, decided = claim.promise(setting, name)
             sides = sides._replace(
@@ -188,7 +200,10 @@ def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> 
             batch = jax.tree.map(jnp.asarray, instances.tree)
         else:
             batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
-        measured, sides, ratios = _mapped(claim, variant)(batch)
+        try:
+            measured, sides, ratios = _mapped(claim, variant)(batch)
+        except OverflowError:
+            return Verdict(claim.id, variant, Outcome.INCONCLUSIVE, TOO_LARGE)
     apply = np.ones(len(instances), bool)
     checks = [
         [Check(h.name, float(v), float(at)) for v, at in zip(*map(np.asarray, pair), strict=True)]
@@ -233,8 +248,7 @@ def admissible(hypotheses: tuple[Hypothesis, ...], instance: Instance, variant: 
     holds = jnp.asarray(True)
     for hypothesis in hypotheses:
         limit = jnp.asarray(hypothesis.limit(instance, variant))
-        allowed = limit + SLACK * jnp.maximum(1.0, jnp.abs(limit))
-        holds &= jnp.asarray(hypothesis.value(instance)) <= allowed
+        holds &= jnp.asarray(hypothesis.value(instance)) <= allowed(limit)
     return holds
 
 
@@ -302,6 +316,11 @@ def _fails(check: Check) -> str:
     return f"{check.name} fails: {value} exceeds {threshold} by {round_up(-check.margin)}"
 
 
+def above_one(ratio: float) -> str:
+    """A ratio that is known to exceed 1, so that a reader sees that it does."""
+    return round_down(ratio, 6) if ratio > 1.00001 else f"1 + {round_down(ratio - 1)}"
+
+
 def _outcome(
     claim: Claim, sides: Sides, lhs: float, rhs: float, ratio: float
 ) -> tuple[Outcome, str]:
@@ -319,8 +338,7 @@ def _outcome(
     left, right = ordered(lhs, rhs)
     shown = f"left side {left} against {right}"
     if ratio > 1 + ROUNDING and lhs - spread > rhs:
-        size = round_down(ratio, 6) if ratio > 1.00001 else f"1 + {round_down(ratio - 1)}"
-        return Outcome.VIOLATED, f"{shown}: ratio {size}"
+        return Outcome.VIOLATED, f"{shown}: ratio {above_one(ratio)}"
     if spread and lhs + spread > rhs:
         return Outcome.INCONCLUSIVE, f"{shown}, with an uncertainty of {round_up(spread)}"
     if sides.trivial is not None and rhs >= float(sides.trivial):

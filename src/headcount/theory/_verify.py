@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb
 
-from ..core import BadArgument, check_count, check_nonnegative
+from ..core import BadArgument, check_count, check_nonnegative, ordered
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, hull
 from ._claim import Kind
@@ -73,7 +73,8 @@ class Verification:
         """One sentence for a reader."""
         if self.answer is Answer.FALSE:
             shown = ", ".join(f"{name}={value}" for name, value in self.instance.items())
-            return f"false: {self.sides[0]:.9g} > {self.sides[1]:.9g} at {shown}"
+            left, right = ordered(*self.sides, 9)
+            return f"false: {left} > {right} at {shown}"
         if self.answer is Answer.OPEN:
             return f"open: {self.open_share:.3g} of the domain is not decided"
         if self.touching:

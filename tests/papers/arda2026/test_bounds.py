@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from headcount.core import stream
 from headcount.papers.arda2026.setting import Setting
-from headcount.theory import claims
+from headcount.theory import Outcome, claims, judge
 from headcount.theory._claim import generator
 from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_data
@@ -91,3 +92,14 @@ def test_every_setting_sees_its_trivial_rival():
         printed, sharp = (claim.bound(setting, v).trivial for v in ("printed", "sharp"))
         assert printed == sharp < (1 * (2 + 3) + 9) ** 2 + 1e-9
     assert claims["arda2026/theorem-1"].bound(setting, "sharp").trivial == pytest.approx(81)
+
+
+@pytest.mark.parametrize("variant", ["printed", "corrected"])
+def test_a_recurrent_unit_of_one_token_has_no_slope(variant: str) -> None:
+    """Proposition 2 up to the cutoff: T - 1 terms are none."""
+    claim = claims["arda2026/proposition-2-cutoff"]
+    (unit, *_) = (target for target in claim.targets() if target.activation == "sin")
+    verdict = judge(claim, replace(unit, X=unit.X[:1]), variant)
+    assert verdict.outcome is Outcome.HOLDS
+    assert verdict.lhs == 0.0
+    assert (verdict.rhs > 0) == (variant == "printed")

@@ -136,16 +136,17 @@ def _cutoff(i: UnitInstance, variant: str) -> Sides:
     size, x = i.sigma.sigma0 * i.sigma.sigma1, i.sigma.sigma1 * jnp.abs(i.w)
     if variant == "printed":
         return Sides(_slope(i), SLACK * size)
-    T = i.X.shape[0]
-    return Sides(_slope(i), size / jnp.maximum(1 - x, 1 / (T - 1)))
+    terms = i.X.shape[0] - 1
+    return Sides(_slope(i), size * terms / jnp.maximum(terms * (1 - x), 1.0))
 
 
 def _cutoff_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     s0, s1, _ = activation(num, data["activation"]).bounds
     if variant == "printed":
         return _slope_naively(num, data), SLACK * s0 * s1
-    least = num.number(1) / (len(data["X"]) - 1)
-    return _slope_naively(num, data), s0 * s1 / num.largest([1 - s1 * abs(data["w"]), least])
+    terms = len(data["X"]) - 1
+    below = num.largest([terms * (1 - s1 * abs(data["w"])), num.number(1)])
+    return _slope_naively(num, data), s0 * s1 * terms / below
 
 
 BELOW = Hypothesis(

@@ -53,7 +53,7 @@ def least(answers: Any, never: float = NEVER) -> float:
 
 widths = Measurement(
     name="compare-width",
-    version=2,
+    version=3,
     function=measure_widths,
     outputs=dict.fromkeys(("required", "printed", "training", "open", "failing", "theorems"), ()),
     estimate=lambda config: (2.0 + 2e-4 * config["steps"] * config["most_width"], 5e8),

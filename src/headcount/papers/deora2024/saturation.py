@@ -37,6 +37,12 @@ class ScoresInstance(Domain):
 
     fractions = ("eps",)
 
+    def outside(self) -> str | None:
+        """Some scores are high, but not all."""
+        if self.r.shape[-1] <= self.L:
+            return f"L = {self.L} leaves none of {self.r.shape[-1]} scores outside"
+        return None
+
 
 def _least_gamma(i: ScoresInstance) -> Any:
     return 2 / i.A * jnp.log((i.r.shape[0] / i.L - 1) / i.eps)
