@@ -7,6 +7,7 @@ import json
 import pytest
 
 from headcount.cli import run
+from headcount.cli._audit import _at_hyphens
 
 TINY = ["--width", "4", "--n", "6", "--steps", "5", "--data-option", "T=3"]
 TINY += ["--data-option", "d=2", "--data-option", "pool=16", "--data-option", "anchors=3"]
@@ -27,6 +28,13 @@ def test_an_audit_asks_every_kind_of_claim(capsys):
         for check in entry["hypotheses"]:
             assert set(check) == {"name", "value", "threshold", "holds", "margin"}
     assert all(row["orders"] >= 0 for row in shown["slack"])
+
+
+def test_long_names_of_claims_break_behind_hyphens():
+    assert _at_hyphens("lemma-5", 15) == "lemma-5"
+    assert _at_hyphens("fact-3-semidefinite", 15) == "fact-3-\nsemidefinite"
+    broken = _at_hyphens("separation-initialisation (printed)", 15)
+    assert broken == "separation-\ninitialisation (printed)"
 
 
 def test_count_lists_every_theorem(capsys):

@@ -79,6 +79,8 @@ def run(arguments: list[str] | None = None) -> int:
             result = app(
                 arguments, exit_on_error=False, print_error=False, result_action="return_value"
             )
+    except cyclopts.UnusedCliTokensError as error:
+        return _complain(f"unexpected argument: {' '.join(error.unused_tokens or ())}")
     except cyclopts.CycloptsError as error:
         return _complain(str(error).strip())
     except ValueError as error:

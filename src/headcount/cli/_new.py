@@ -35,7 +35,10 @@ def new_command(
     from ..core import BadArgument
 
     if not (name.isidentifier() and name.isascii()) or name == "headcount":
-        raise BadArgument("name", name, "is no Python name", fix="use letters, digits and _")
+        plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        usable = plain.isidentifier() and plain != name
+        fix = f"use {plain}" if usable else "use letters, digits and _"
+        raise BadArgument("name", name, "is no Python name", fix=fix)
     if what == "paper" and not re.fullmatch(r"[a-z][a-z0-9]*", name):
         raise BadArgument("name", name, "is no citation key", fix="use one such as smith2030")
     files = scaffold(what, name)
