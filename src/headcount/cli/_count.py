@@ -196,7 +196,19 @@ def _in_short(ask: str, answers: list[Answer], found: Practice | None) -> str:
     best = known[-1 if ask == "step-size" else 0] if known else None
     what = {"width": "a width of", "steps": "steps:", "step-size": "a step size of at most"}[ask]
     asked = "no theorem gives one" if best is None else f"theorems ask for {what} {best.shown}"
-    return asked if found is None else f"{asked}; training needs {found.answer.shown}"
+    if found is None:
+        return asked
+    needed = training_needs(found.answer)
+    trained = "did not get there" if needed == NOT_REACHED else f"needs {needed}"
+    return f"{asked}; training {trained}"
+
+
+NOT_REACHED = "not reached"
+
+
+def training_needs(answer: Answer) -> str:
+    """What training needed. A search that gave up proves no "never", as a bound does."""
+    return NOT_REACHED if answer.shown == "never" else answer.shown
 
 
 def _without_repeats(rows: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, ...]]:
@@ -228,8 +240,11 @@ def _show(
     for column in ("source", "variant", ask, "note"):
         right: Literal["left", "right"] = "right" if column == ask else "left"
         table.add_column(column, justify=right, no_wrap=column != "note")
-    rows = [*answers, *([found.answer, *found.narrower] if found else [])]
-    for cells in _without_repeats([(r.source, r.variant, r.shown, r.note) for r in rows]):
+    rows = [(r.source, r.variant, r.shown, r.note) for r in answers]
+    if found is not None:
+        trained = (found.answer, *found.narrower)
+        rows += [(r.source, r.variant, training_needs(r), r.note) for r in trained]
+    for cells in _without_repeats(rows):
         table.add_row(*cells)
     console = Console()
     console.print(_in_short(ask, answers, found), highlight=False)

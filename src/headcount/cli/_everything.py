@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._compare import best_answers
+from ._count import training_needs
 from ._flags import in_flags
 from ._output import now_and_then
 
@@ -200,21 +201,23 @@ def store_tables(scale: str, out: Path, tell: Tell) -> None:
 
 
 def _compared_rows(answer: Any) -> list[list[str]]:
-    needed = answer.training.shown if answer.training else "not asked"
+    needed = training_needs(answer.training) if answer.training else "not asked"
     best = best_answers(answer)
     rows = [[answer.paper, name, row.shown, needed] for name, row in best.items()]
     return rows or [[answer.paper, answer.note or "none applies", "-", needed]]
 
 
 def _count(answer: Any, flags: Mapping[str, Any]) -> dict[str, Any]:
-    asked = [*answer.required, *([answer.training] if answer.training else [])]
+    asked = [(row, row.shown) for row in answer.required]
+    if answer.training:
+        asked.append((answer.training, training_needs(answer.training)))
     target = {"loss": f"{answer.target:.4g}", **flags}
     return {
         "paper": answer.paper,
         "loss": answer.target,
         "command": _command("count", answer.model, target),
         # A theorem that does not apply says the same with few steps and with endlessly many.
-        "rows": list(dict.fromkeys((row.source, row.variant, row.shown, row.note) for row in asked))
+        "rows": list(dict.fromkeys((r.source, r.variant, shown, r.note) for r, shown in asked))
         or [("no theorem applies", "", "-", answer.note)],
     }
 
