@@ -17,6 +17,7 @@ from headcount import training
 from headcount.cli import _train, app, run
 from headcount.cli._flags import in_flags
 from headcount.core import BadArgument
+from headcount.lab import StorageError
 
 TINY = ["--width", "4", "--n", "12", "--data-option", "T=3", "--data-option", "d=2"]
 TINY += ["--data-option", "pool=16"]
@@ -68,7 +69,6 @@ BAD = {
     "--data mnist": "--data mnist: is not known; known: ",
     "--model deora2024 --data series": "for example --data-option path=series.csv",
     "one.toml two.toml": "headcount: unexpected argument: two.toml",
-    "--steps 3 --out /dev/null/x.nc": "--out /dev/null/x.nc: cannot be written (Not a directory)",
     "--eta 0": "--eta 0.0: must be a finite number > 0; set --eta > 0",
 }
 
@@ -182,6 +182,47 @@ def test_ctrl_c_saves_what_ran(tmp_path, monkeypatch, capsys):
     stopped, full = training.read_run(part), training.read_run(whole)
     np.testing.assert_array_equal(stopped.loss, full.loss[:, : config.steps])
     assert stopped.final_loss == pytest.approx(full.loss[:, config.steps], rel=1e-5)
+
+
+UNWRITABLE = {
+    "train --out": "train {} --out /dev/null/x.nc",
+    "ntk --out": "ntk {} --out /dev/null/x.nc",
+    "report --to": "report --out . --to /dev/null/x",
+    "falsify --out": "falsify arda2026/fact-3 --budget small --out /dev/null/x",
+    "count --plot": "count --loss 0.001 --plot /dev/null/x.png",
+    "new --out": "new lemma mine --out /dev/null/x",
+}
+
+
+@pytest.mark.parametrize("case", UNWRITABLE)
+def test_a_place_that_cannot_be_written_is_told_before_the_work(
+    case, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(UNWRITABLE[case].format(" ".join(TINY)).split()) == 2
+    shown = capsys.readouterr()
+    assert f"{case.split()[1]} /dev/null/x" in shown.err
+    assert "cannot be written (Not a directory); choose another place" in shown.err
+    assert shown.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_kind_of_a_picture_is_checked_first(capsys):
+    assert run(["count", "--loss", "0.001", "--plot", "a.foo"]) == 2
+    assert "choose from: .png, .pdf, .svg" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device", "a.nc"), StorageError("x")]
+)
+def test_an_error_of_the_disk_is_one_line(error, monkeypatch, capsys):
+    def full(*given, **named):
+        raise error
+
+    monkeypatch.setattr("headcount.cli._app.app", full)
+    assert run(["list"]) == 1
+    shown = capsys.readouterr().err
+    assert shown in ("headcount: a.nc: No space left on device\n", "headcount: x\n")
 
 
 @pytest.mark.parametrize("command", ["train", "ntk"])

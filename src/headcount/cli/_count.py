@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from ._audit import audited_config
 from ._flags import Flag, Whole
-from ._output import print_json
+from ._output import check_writable, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 Question = Literal["width", "steps", "step-size"]
+
+NOT_REACHED = "not reached"
+PICTURES = (".png", ".pdf", ".svg")
 
 
 def count_command(
@@ -82,17 +85,20 @@ def count_command(
     theory_only
         Only what the theorems ask for.
     plot
-        Save a plot of the search to this file.
+        Save a plot of the search to this file, .png, .pdf or .svg.
     json
         Print one JSON object on standard output.
     """
-    from ..core import BadArgument, check_fraction, papers
+    from ..core import BadArgument, check_choice, check_fraction, papers
 
     quantity, target = _target(loss, gap)
     if plot is not None and (theory_only or quantity == "gap"):
         nothing = "has nothing to draw where nothing is trained"
         fix = "leave out --theory-only" if theory_only else "ask for a loss"
         raise BadArgument("plot", str(plot), nothing, fix=fix)
+    if plot is not None:
+        check_choice("plot", plot.suffix.lower(), PICTURES)
+        check_writable("plot", plot)
     check_fraction("delta", delta)
     from ..theory import practice, theorem_answers
 
@@ -201,9 +207,6 @@ def _in_short(ask: str, answers: list[Answer], found: Practice | None) -> str:
     needed = training_needs(found.answer)
     trained = "did not get there" if needed == NOT_REACHED else f"needs {needed}"
     return f"{asked}; training {trained}"
-
-
-NOT_REACHED = "not reached"
 
 
 def training_needs(answer: Answer) -> str:

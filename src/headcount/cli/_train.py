@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._config import read_config
 from ._flags import Flag, Whole
-from ._output import print_json
+from ._output import check_writable, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -188,25 +188,17 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 def check_target(target: Path) -> None:
     """A file that can be written, found out before the work; only runs and kernels are replaced."""
-    import tempfile
-
     from ..core import BadArgument
 
-    folder = target.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    try:
-        if target.is_dir():
-            raise IsADirectoryError(21, "Is a directory")
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-        begin = target.read_bytes()[:8] if target.exists() else b""
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror})"
-        raise BadArgument("out", str(target), problem, fix="choose another file") from None
-    if begin and begin != _SIGNATURE:
-        problem = "exists and is no netCDF file"
-        raise BadArgument("out", str(target), problem, fix="choose another file")
+    check_writable("out", target)
+    if target.is_dir():
+        raise BadArgument("out", str(target), "is a folder", fix="name a file in it")
+    if target.exists():
+        with target.open("rb") as file:
+            begin = file.read(len(_SIGNATURE))
+        if begin and begin != _SIGNATURE:
+            problem = "exists and is no netCDF file"
+            raise BadArgument("out", str(target), problem, fix="choose another file")
 
 
 class TrainingBar:
