@@ -46,8 +46,10 @@ def test_commands_run(page, monkeypatch, tmp_path):
 def test_fragments_are_python(page):
     """Blocks marked py are parts of something: they are not run, but they parse."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    for block in re.findall(r"```py\n(.*?)```", text, flags=re.DOTALL):
+    for block in re.findall(r"```(?:py|\{ \.py \})\n(.*?)```", text, flags=re.DOTALL):
         included = re.fullmatch(r'--8<-- "(.*)"\n', block)
+        # Formatted as Python (--8 < --"file") it would compile, and the site show the line itself.
+        assert included or "8 <" not in block.replace("8<", "8 <"), block
         compile((DOCS.parent / included[1]).read_text() if included else block, page, "exec")
 
 

@@ -17,6 +17,7 @@ from headcount import training
 from headcount.cli import _train, app, run
 from headcount.cli._flags import in_flags
 from headcount.core import BadArgument
+from headcount.lab import StorageError
 
 TINY = ["--width", "4", "--n", "12", "--data-option", "T=3", "--data-option", "d=2"]
 TINY += ["--data-option", "pool=16"]
@@ -63,6 +64,11 @@ BAD = {
     "--model indrnn --n 1": "use --n >= 2 or --data-option standardise_labels=none",
     "--data-option pol=3": "did you mean pool? its options are T, d",
     "--activation 2*tanh(a*x)": "has a factor that is no number",
+    "--data-option pool": "--data-option pool: must be name=value; write --data-option pool=VALUE",
+    "--record nope": "--record nope: is not known; known: loss, ",
+    "--data mnist": "--data mnist: is not known; known: ",
+    "--model deora2024 --data series": "for example --data-option path=series.csv",
+    "one.toml two.toml": "headcount: unexpected argument: two.toml",
     "--eta 0": "--eta 0.0: must be a finite number > 0; set --eta > 0",
 }
 
@@ -96,6 +102,7 @@ def test_mistakes_in_a_file_are_named(text, tmp_path, capsys):
     assert run(["train", str(file), "--dry-run"]) == 2
     shown = capsys.readouterr().err
     assert TOML[text] in shown
+    assert str(file) in shown
     assert "pydantic" not in shown
     assert "Input should" not in shown
 
@@ -142,6 +149,12 @@ def test_explain_tells_all_and_recheck_knows_shipped_names(capsys, monkeypatch):
     assert "E1" in {note["id"].split("/")[1] for note in found["errata"]}
     assert run(["recheck", "arda2026/psi-2"]) == 0
     assert "arda2026/psi-2 is false as printed" in capsys.readouterr().out
+    assert run(["explain", "wu2023/theorem-2-rate"]) == 0
+    assert "headcount falsify" not in capsys.readouterr().out  # it would be refused
+    assert run(["explain", "lemma-5"]) == 2
+    assert "did you mean arda2026/lemma-5 or" in capsys.readouterr().err
+    assert run(["recheck", "nonsense"]) == 2
+    assert len(capsys.readouterr().err) < 900
     assert run(["recheck", "arda2026/psi-3"]) == 2
     assert "did you mean arda2026-psi-2-printed" in capsys.readouterr().err
 
@@ -161,12 +174,79 @@ def test_ctrl_c_saves_what_ran(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_train, "until_interrupted", at_once)
     part = tmp_path / "part.nc"
     assert run([*flags, "--out", str(part)]) == 130
-    assert "of 40 steps; what ran is saved" in capsys.readouterr().err
+    shown = capsys.readouterr()
+    assert "of 40 steps; what ran is saved" in shown.err
+    assert shown.out.count("interrupted") == 1  # the table does not call it completed
     config = training.config_of_run(part)
     assert 1 <= config.steps < 40
     stopped, full = training.read_run(part), training.read_run(whole)
     np.testing.assert_array_equal(stopped.loss, full.loss[:, : config.steps])
     assert stopped.final_loss == pytest.approx(full.loss[:, config.steps], rel=1e-5)
+
+
+UNWRITABLE = {
+    "train --out": "train {} --out /dev/null/x.nc",
+    "ntk --out": "ntk {} --out /dev/null/x.nc",
+    "report --to": "report --out . --to /dev/null/x",
+    "falsify --out": "falsify arda2026/fact-3 --budget small --out /dev/null/x",
+    "count --plot": "count --loss 0.001 --plot /dev/null/x.png",
+    "new --out": "new lemma mine --out /dev/null/x",
+}
+
+
+@pytest.mark.parametrize("case", UNWRITABLE)
+def test_a_place_that_cannot_be_written_is_told_before_the_work(
+    case, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(UNWRITABLE[case].format(" ".join(TINY)).split()) == 2
+    shown = capsys.readouterr()
+    assert f"{case.split()[1]} /dev/null/x" in shown.err
+    assert "cannot be written (Not a directory); choose another place" in shown.err
+    assert shown.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_kind_of_a_picture_is_checked_first(capsys):
+    assert run(["count", "--loss", "0.001", "--plot", "a.foo"]) == 2
+    assert "choose from: .png, .pdf, .svg" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device", "a.nc"), StorageError("x")]
+)
+def test_an_error_of_the_disk_is_one_line(error, monkeypatch, capsys):
+    def full(*given, **named):
+        raise error
+
+    monkeypatch.setattr("headcount.cli._app.app", full)
+    assert run(["list"]) == 1
+    shown = capsys.readouterr().err
+    assert shown in ("headcount: a.nc: No space left on device\n", "headcount: x\n")
+
+
+@pytest.mark.parametrize("command", ["train", "ntk"])
+def test_a_file_of_the_users_is_not_overwritten(command, tmp_path, capsys):
+    mine = tmp_path / "config.toml"
+    mine.write_text("width = 4\n")
+    assert run([command, str(mine), *TINY[2:], "--out", str(mine)]) == 2
+    assert "exists and is no netCDF file; choose another file" in capsys.readouterr().err
+    assert mine.read_text() == "width = 4\n"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_what_a_scheduler_sends_ends_a_run_like_ctrl_c(name):
+    number = getattr(signal, name)
+    with _train.until_interrupted() as asked:
+        os.kill(os.getpid(), number)
+        assert asked.wait(5)
+    assert signal.getsignal(number) == signal.SIG_DFL
+    signal.signal(number, signal.SIG_IGN)  # nohup
+    try:
+        with _train.until_interrupted():
+            assert signal.getsignal(number) == signal.SIG_IGN
+    finally:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def test_the_first_ctrl_c_asks_and_the_second_interrupts():

@@ -35,6 +35,19 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_an_error_within_hdf5_is_told_in_plain_words(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    target = tmp_path / "run.nc"
+
+    def lost() -> None:
+        with replacing(target, make_folder=False) as draft:
+            h5py.File(draft / "nowhere", "w")
+
+    with pytest.raises(OSError, match=r"No such file or directory: '.*run\.nc'$") as caught:
+        lost()
+    assert "synchronously" not in str(caught.value)
+
+
 def test_json_has_null_for_what_is_not_finite_and_takes_numpy() -> None:
     content = {
         "a": [1.5, float("nan"), float("inf"), np.float32(0.5), np.float64("-inf")],

@@ -93,6 +93,8 @@ def test_show_computes_nothing(run, calls) -> None:
     code, _, errors = run("show toy/mean --scale smoke --seeds 0:4 --option rule=other")
     assert code == 0
     assert "3 of 12 trials are missing" in errors
+    part = json.loads(run("show toy/mean --scale smoke --seeds 0:4 --option rule=other --json")[1])
+    assert {verdict["outcome"] for verdict in part["verdicts"]} == {lab.NOT_JUDGED}
     assert len(calls()) == count == 9
 
 

@@ -110,6 +110,37 @@ def test_a_symmetric_logarithmic_axis_has_ticks_in_sight():
     assert sum(3.6 <= tick <= 4.4 for tick in ax.get_yticks()) >= 2
 
 
+def test_a_narrow_logarithmic_axis_has_three_ticks_in_sight():
+    ax = Figure().subplots()
+    ax.set(yscale="log", ylim=(0.00063, 0.00198))
+    label_ticks(ax)
+    assert sum(0.00063 <= tick <= 0.00198 for tick in ax.get_yticks()) >= 3
+
+
+def test_the_caption_says_what_else_the_bands_are(collection):
+    figure = replace(collection.plan.figure, bands="smallest to largest trial")
+    other = replace(collection, plan=replace(collection.plan, figure=figure))
+    text = " ".join(report.draw(other).get_supxlabel().split())
+    assert text.endswith("Bands and bars: smallest to largest trial, 4 seeds")
+
+
+def test_a_band_is_cut_off_where_the_quantity_has_no_values(collection):
+    ax = Figure().subplots()
+    wide = collection.data.assign(mean_error_low=-collection.data["mean_error"])
+    lab.draw_interval(ax, wide, "mean_error", "m", within=lab.NOT_NEGATIVE)
+    (band,) = ax.collections
+    assert min(path.vertices[:, 1].min() for path in band.get_paths()) == 0.0
+
+
+def test_a_fit_that_names_points_carries_their_marker(collection):
+    ax = Figure().subplots()
+    lab.draw_power_law(ax, collection.data, "error", "m", index=2, label="toy")
+    (line,) = ax.lines
+    assert line.get_label().startswith("toy, slope")
+    assert line.get_marker() == lab.MARKERS[2]
+    assert line.get_markevery() == []  # the points themselves are drawn by their own line
+
+
 def test_bars_beside_each_other_do_not_share_a_place(collection):
     ax = Figure().subplots()
     for i in range(2):

@@ -102,6 +102,8 @@ def test_other_options_and_seeds_get_their_own_folder(tmp_path: Path) -> None:
         (59.6, "1 min 0 s"),
         (185, "3 min 5 s"),
         (7800, "2 h 10 min"),
+        (50 * 86400, "50 days"),
+        (1.37e8, "4.3 years"),
         (float("nan"), "?"),
     ],
 )

@@ -227,7 +227,8 @@ def test_everything_runs_all_figures_and_stores_what_the_report_needs(
 
     answer = theory.Answer("width", "arda2026/theorem-1", "printed", 8.0, "a note")
     never = theory.Answer("width", "arda2026/theorem-1", "printed", None, "at 400 steps")
-    compared = theory.Compared("arda2026", "arda2026", "l", 1.0, 0.1, (never, answer), (), answer)
+    twice = (never, answer, never)
+    compared = theory.Compared("arda2026", "arda2026", "l", 1.0, 0.1, twice, (), answer)
     monkeypatch.setattr(theory, "audit", audit)
     monkeypatch.setattr(theory, "compare", lambda problem, **given: [compared])
     ends = iter([Ended(3), Ended(1, "the disk is full"), *([Ended(0)] * len(lab.figures))])
@@ -249,6 +250,11 @@ def test_everything_runs_all_figures_and_stores_what_the_report_needs(
         app.parse_args(shlex.split(command)[1:], exit_on_error=False, print_error=False)
     assert everything(lambda name, among: Ended(0), tmp_path, Console(record=True)) == 0
     assert len(asked) == 3  # what is stored is not asked again
+    assert [row[2] for row in counts[0]["rows"]] == ["never", "8"]  # each answer once
+    assert commands[-1].endswith("--most-width 64")
+    (tmp_path / "audits" / "wu2023.json").write_text('{"command": ')  # damaged: asked again
+    assert everything(lambda name, among: Ended(0), tmp_path, Console(record=True)) == 0
+    assert len(asked) == 4
     build_site(tmp_path, tmp_path / "site")
     assert everything(lambda name, among: Ended(130), tmp_path, Console(record=True)) == 130
 

@@ -79,6 +79,8 @@ def run(arguments: list[str] | None = None) -> int:
             result = app(
                 arguments, exit_on_error=False, print_error=False, result_action="return_value"
             )
+    except cyclopts.UnusedCliTokensError as error:
+        return _complain(f"unexpected argument: {' '.join(error.unused_tokens or ())}")
     except cyclopts.CycloptsError as error:
         return _complain(str(error).strip())
     except ValueError as error:
@@ -97,8 +99,13 @@ def run(arguments: list[str] | None = None) -> int:
     except OverflowError as error:
         return _complain(f"a number is too large ({error})")
     except (OSError, MemoryError) as error:
-        print(f"headcount: {error or 'not enough memory'}", file=sys.stderr)
-        return FAILED
+        return _fail(_plain(error) or "not enough memory")
+    except Exception as error:
+        from ..lab import StorageError
+
+        if not isinstance(error, StorageError):
+            raise
+        return _fail(str(error))
     return result if isinstance(result, int) else 0
 
 
@@ -126,6 +133,18 @@ def _flags_of(arguments: list[str] | None) -> list[str]:
     if not given or given[0] not in app:
         return []
     return [name for flag in app[given[0]].assemble_argument_collection() for name in flag.names]
+
+
+def _plain(error: OSError | MemoryError) -> str:
+    """Without the number that the operating system gives to an error."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _fail(message: str) -> int:
+    print(f"headcount: {message}", file=sys.stderr)
+    return FAILED
 
 
 def _complain(message: str) -> int:

@@ -167,11 +167,31 @@ def _ratio(verdict: Verdict) -> str:
 HEADINGS = ("claim", "equations", "measured", "bound", "ratio", "outcome")
 STYLES = {"violated": "bold red", "holds vacuously": "yellow", "not applicable": "dim"}
 AGREEING = ("holds", "holds vacuously")
+NAME_WIDTH = 15
+"""Of a claim's name in a terminal of 80 columns."""
+ABOUT_EQUALITIES = (
+    "Where a claim is an equality, the ratio is the difference over what rounding allows."
+)
+
+
+def _at_hyphens(name: str, width: int) -> str:
+    """A long name broken behind its hyphens, not within a word."""
+    lines = [""]
+    for part in name.split("-"):
+        joined = f"{lines[-1]}-{part}" if lines[-1] else part
+        if lines[-1] and len(joined) >= width:
+            lines[-1] += "-"
+            lines.append(part)
+        else:
+            lines[-1] = joined
+    return "\n".join(lines)
 
 
 def _show(report: Audit, everything: bool) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from ..theory import claims
 
     console = Console()
     console.print(f"{report.setting.describe()}, seeds {list(report.seeds)}", highlight=False)
@@ -184,8 +204,12 @@ def _show(report: Audit, everything: bool) -> None:
         justify: Any = "right" if number else "left"
         table.add_column(heading, justify=justify, no_wrap=not words, overflow="fold")
     for verdict in _rows(report, everything):
-        table.add_row(*_cells(verdict), style=STYLES.get(str(verdict.outcome), ""))
+        name, *rest = _cells(verdict)
+        style = STYLES.get(str(verdict.outcome), "")
+        table.add_row(_at_hyphens(name, NAME_WIDTH), *rest, style=style)
     console.print(table)
+    if any(claims[verdict.claim].kind == "identity" for verdict in _rows(report, everything)):
+        console.print(ABOUT_EQUALITIES, highlight=False)
     for verdict in _rows(report, everything):
         if verdict.outcome in ("violated", "not applicable", "inconclusive"):
             line = f"{verdict.claim} ({verdict.variant}), {verdict.outcome}: {verdict.message}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._config import read_values
-from ._count import teller
+from ._count import teller, training_needs
 from ._flags import Flag, Repeated, Whole
 from ._output import print_json
 
@@ -66,20 +66,22 @@ def compare_command(
     json
         Print one JSON object on standard output.
     """
+    from ..core import BadArgument
     from ..theory import compare
 
     names = ("data", "data_option", "n", "width", "steps", "seeds")
     flags = {name: value for name, value in locals().items() if name in names}
     problem = {"data": "dm1", "n": 50, "width": 16, "steps": 400, **read_values(config, flags)}
-    answers = compare(
-        problem,
-        share=share,
-        delta=delta,
-        most_width=most_width,
-        theory_only=theory_only,
-        keys=papers.split(",") if papers else None,
-        progress=teller(json),
-    )
+    given: dict[str, Any] = {"delta": delta, "most_width": most_width, "theory_only": theory_only}
+    keys = papers.split(",") if papers else None
+    try:
+        answers = compare(problem, share=share, keys=keys, progress=teller(json), **given)
+    except BadArgument as error:
+        if error.argument != "y":
+            raise
+        wrong = "has labels other than -1 and +1"
+        fix = "use dm1, dm2 or digit-pair; for series add labels=direction"
+        raise BadArgument("data", problem["data"], wrong, fix=fix) from None
     if json:
         print_json({"problem": problem, "share": share, "papers": [a.to_json() for a in answers]})
     else:
@@ -99,7 +101,7 @@ def _show(answers: list[Compared], data: str, share: float) -> None:
     for column in ("theorem asks for", "training needs"):
         table.add_column(column, justify="right")
     for answer in answers:
-        needed = "-" if answer.training is None else answer.training.shown
+        needed = "-" if answer.training is None else training_needs(answer.training)
         for name, row in (best := best_answers(answer)).items():
             table.add_row(answer.paper, name, row.shown, needed)
         if not best:

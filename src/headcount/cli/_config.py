@@ -26,7 +26,12 @@ def read_config(file: Path | None, flags: Mapping[str, Any]) -> TrainConfig:
     from ..core import BadArgument
     from ..training import TrainConfig, check_settings
 
-    config = TrainConfig.of(read_values(file, flags))
+    try:
+        config = TrainConfig.of(read_values(file, flags))
+    except BadArgument as error:
+        if file is not None and error.argument in read_toml(file).keys() - _given(flags):
+            error.where = str(file)
+        raise
     _check_short_flags(config, flags)
     check_settings(config)
     if flags.get("record_every") is not None and not config.record:
@@ -38,16 +43,21 @@ def read_config(file: Path | None, flags: Mapping[str, Any]) -> TrainConfig:
 def read_values(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     """What the file and the flags say, unchecked."""
     values = read_toml(file) if file is not None else {}
-    given = {name: value for name, value in flags.items() if value is not None}
+    given = _given(flags)
     for field, short in OPTIONS.items():
         named = {name: _parse_flag(name, given.pop(name)) for name in short if name in given}
-        repeated = parse_values(given.pop(field.removesuffix("s"), []))
+        flag = field.removesuffix("s")
+        repeated = parse_values(given.pop(flag, []), flag)
         if named or repeated:
             values[field] = {**values.get(field, {}), **repeated, **named}
     values.update({name: _parse_flag(name, value) for name, value in given.items()})
     if isinstance(values.get("seeds"), str):
         values["seeds"] = _parse_flag("seeds", values["seeds"])
     return values
+
+
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def _check_short_flags(config: TrainConfig, flags: Mapping[str, Any]) -> None:
@@ -77,11 +87,11 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise BadArgument("config", str(file), f"is not TOML: {error}", fix="mend it") from None
 
 
-def parse_values(texts: list[str]) -> dict[str, Any]:
+def parse_values(texts: list[str], argument: str = "option") -> dict[str, Any]:
     """["L=16", "noise=bounded"] as a dictionary of numbers, lists, booleans and words."""
     from ..lab import parse_options
 
-    return {name: _plain(text) for name, text in parse_options(texts).items()}
+    return {name: _plain(text) for name, text in parse_options(texts, argument).items()}
 
 
 def _plain(text: str) -> Any:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from ._audit import audited_config
 from ._flags import Flag, Whole
-from ._output import print_json
+from ._output import check_writable, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 Question = Literal["width", "steps", "step-size"]
+
+NOT_REACHED = "not reached"
+PICTURES = (".png", ".pdf", ".svg")
 
 
 def count_command(
@@ -82,17 +85,20 @@ def count_command(
     theory_only
         Only what the theorems ask for.
     plot
-        Save a plot of the search to this file.
+        Save a plot of the search to this file, .png, .pdf or .svg.
     json
         Print one JSON object on standard output.
     """
-    from ..core import BadArgument, check_fraction, papers
+    from ..core import BadArgument, check_choice, check_fraction, papers
 
     quantity, target = _target(loss, gap)
     if plot is not None and (theory_only or quantity == "gap"):
         nothing = "has nothing to draw where nothing is trained"
         fix = "leave out --theory-only" if theory_only else "ask for a loss"
         raise BadArgument("plot", str(plot), nothing, fix=fix)
+    if plot is not None:
+        check_choice("plot", plot.suffix.lower(), PICTURES)
+        check_writable("plot", plot)
     check_fraction("delta", delta)
     from ..theory import practice, theorem_answers
 
@@ -196,7 +202,16 @@ def _in_short(ask: str, answers: list[Answer], found: Practice | None) -> str:
     best = known[-1 if ask == "step-size" else 0] if known else None
     what = {"width": "a width of", "steps": "steps:", "step-size": "a step size of at most"}[ask]
     asked = "no theorem gives one" if best is None else f"theorems ask for {what} {best.shown}"
-    return asked if found is None else f"{asked}; training needs {found.answer.shown}"
+    if found is None:
+        return asked
+    needed = training_needs(found.answer)
+    trained = "did not get there" if needed == NOT_REACHED else f"needs {needed}"
+    return f"{asked}; training {trained}"
+
+
+def training_needs(answer: Answer) -> str:
+    """What training needed. A search that gave up proves no "never", as a bound does."""
+    return NOT_REACHED if answer.shown == "never" else answer.shown
 
 
 def _without_repeats(rows: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, ...]]:
@@ -228,8 +243,11 @@ def _show(
     for column in ("source", "variant", ask, "note"):
         right: Literal["left", "right"] = "right" if column == ask else "left"
         table.add_column(column, justify=right, no_wrap=column != "note")
-    rows = [*answers, *([found.answer, *found.narrower] if found else [])]
-    for cells in _without_repeats([(r.source, r.variant, r.shown, r.note) for r in rows]):
+    rows = [(r.source, r.variant, r.shown, r.note) for r in answers]
+    if found is not None:
+        trained = (found.answer, *found.narrower)
+        rows += [(r.source, r.variant, training_needs(r), r.note) for r in trained]
+    for cells in _without_repeats(rows):
         table.add_row(*cells)
     console = Console()
     console.print(_in_short(ask, answers, found), highlight=False)

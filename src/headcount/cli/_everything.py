@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._compare import best_answers
+from ._count import training_needs
 from ._flags import in_flags
 from ._output import now_and_then
 
@@ -183,36 +184,41 @@ def store_tables(scale: str, out: Path, tell: Tell) -> None:
     from ..theory import compare
 
     size = SIZES[scale] | {"n": COUNTED[scale]}
+    only = scale == "smoke"
     given: dict[str, Any] = {
-        "share": SHARE, "most_width": MOST_WIDTH, "theory_only": scale == "smoke", "progress": tell
+        "share": SHARE, "most_width": MOST_WIDTH, "theory_only": only, "progress": tell
     }  # fmt: skip
-    shared = _command("compare", "", {"data": COMPARED_DATA, **size})
+    flags = size | ({"theory-only": True} if only else {"most-width": MOST_WIDTH})
+    shared = _command("compare", "", {"data": COMPARED_DATA, **flags})
     if not _is_stored(out / "comparison.json", shared):
         answers = compare({"data": COMPARED_DATA, **size}, **given)
         rows = [row for answer in answers for row in _compared_rows(answer)]
         _store(out / "comparison.json", {"command": shared, "share": SHARE, "rows": rows})
-    own = _command("count", "", size)
+    own = _command("count", "", flags)
     if not _is_stored(out / "counts.json", own):
-        counts = [_count(answer, size) for answer in compare(size, **given)]
+        counts = [_count(answer, flags) for answer in compare(size, **given)]
         _store(out / "counts.json", {"command": own, "counts": counts})
 
 
 def _compared_rows(answer: Any) -> list[list[str]]:
-    needed = answer.training.shown if answer.training else "not asked"
+    needed = training_needs(answer.training) if answer.training else "not asked"
     best = best_answers(answer)
     rows = [[answer.paper, name, row.shown, needed] for name, row in best.items()]
     return rows or [[answer.paper, answer.note or "none applies", "-", needed]]
 
 
-def _count(answer: Any, size: Mapping[str, Any]) -> dict[str, Any]:
-    asked = [*answer.required, *([answer.training] if answer.training else [])]
-    target = {"loss": f"{answer.target:.4g}", **size}
+def _count(answer: Any, flags: Mapping[str, Any]) -> dict[str, Any]:
+    asked = [(row, row.shown) for row in answer.required]
+    if answer.training:
+        asked.append((answer.training, training_needs(answer.training)))
+    target = {"loss": f"{answer.target:.4g}", **flags}
     return {
         "paper": answer.paper,
         "loss": answer.target,
         "command": _command("count", answer.model, target),
-        "rows": [[row.source, row.variant, row.shown, row.note] for row in asked]
-        or [["no theorem applies", "", "-", answer.note]],
+        # A theorem that does not apply says the same with few steps and with endlessly many.
+        "rows": list(dict.fromkeys((r.source, r.variant, shown, r.note) for r, shown in asked))
+        or [("no theorem applies", "", "-", answer.note)],
     }
 
 
@@ -223,14 +229,18 @@ def _command(name: str, model: str, values: Mapping[str, Any]) -> str:
         if name == "count" and flag == "width":
             continue
         shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        words += [f"--{flag}", shown]
+        words += [f"--{flag}"] if value is True else [f"--{flag}", shown]
     return " ".join(words)
 
 
 def _is_stored(path: Path, command: str) -> bool:
+    """Whether the file holds the answer of this command; a damaged one is written again."""
     import json
 
-    return path.exists() and json.loads(path.read_text(encoding="utf-8"))["command"] == command
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8"))["command"] == command)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _store(path: Path, content: dict[str, Any]) -> None:

@@ -72,7 +72,10 @@ def _show(found: Explanation) -> None:
             say(f"{name}: {words}", indent=2)
     for name, variant_name in found.certificates:
         say(f"\nCounterexample to the form {variant_name!r}: headcount recheck {name}")
-    say(f"\nSearch for a worse instance: headcount falsify {claim.id}")
+    if claim.families or claim.experiment is not None:
+        say(f"\nSearch for a worse instance: headcount falsify {claim.id}")
+    else:
+        say("\nThere is nothing to search; headcount audit holds it against a run")
 
 
 def _marks(claim: Claim, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from ._flags import Whole
-from ._output import print_json
+from ._output import check_writable, print_json
 
 VIOLATED = 3
 
@@ -67,6 +67,7 @@ def falsify_command(
             asked += [(own, form) for form in ([variant] if variant else own.variants)]
     else:
         asked.append((claims[claim], variant))
+    check_writable("out", out)
     notes, shown, code = Console(stderr=True), [], 0
     for chosen, form in asked:
         with notes.status("searching") as status:
@@ -89,12 +90,15 @@ def falsify_command(
 def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None:
     """The outcome for a reader."""
     from rich.console import Console
+    from rich.text import Text
 
     console = Console()
-    console.print(f"[bold]{chosen.id}[/bold] ({result.variant}): {chosen.title}")
+    title = Text(f"{chosen.id} ({result.variant}): {chosen.title}")
+    title.stylize("bold", 0, len(chosen.id))
+    console.print(title)
     console.print(f"  {chosen.statement}", highlight=False, markup=False)
     form = chosen.variants[result.variant]
-    console.print(f"  variant: {form.text}", highlight=False)
+    console.print(f"  variant: {form.text}", highlight=False, markup=False)
     counted = f"{result.instances} instances"
     told = result.message if counted in result.message else f"{result.message}, {counted}"
     console.print(f"  {told}, {result.seconds:.1f} s", highlight=False, markup=False)

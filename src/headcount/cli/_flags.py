@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _WIDTHS = ("m", "H", "d_m", "heads")
 """The papers' letters for what every command calls --width."""
+_FLAGS = {"recorder": "record", "data model": "data", "initialisation": "init"}
+"""Kinds of names whose flag is called otherwise."""
 
 
 def _whole(kind: Any, tokens: Sequence[Any]) -> int:
@@ -58,15 +60,17 @@ def in_flags(error: HeadcountError, flags: Sequence[str]) -> str:
         lambda found: _assigned(found, flags),
         error.fix,
     )
+    where = f"{error.where}: " if error.where else ""
     if named is None:
-        return f"{error.shown}: {error.problem}; {fix}"
+        shown = error.argument if error.value is None else error.shown
+        return f"{where}{shown}: {error.problem}; {fix}"
     value = "" if error.value is None else f" {_typed(error.value)}"
-    return f"{named}{value}: {error.problem}; {fix}"
+    return f"{where}{named}{value}: {error.problem}; {fix}"
 
 
 def _flag(argument: str, flags: Sequence[str]) -> str | None:
     """How this argument is written on the command line, if it can be."""
-    name = "width" if argument in _WIDTHS else argument
+    name = "width" if argument in _WIDTHS else _FLAGS.get(argument, argument)
     for flag in (f"--{name.replace('_', '-')}", f"--{name.replace('_', '-').removesuffix('s')}"):
         if flag in flags:
             return flag

@@ -9,6 +9,8 @@ from pathlib import Path
 from string import Template
 from typing import Literal
 
+from ._output import check_writable
+
 _FIRST = {
     "lemma": "headcount falsify {name}.py",
     "figure": "python {name}.py",
@@ -35,10 +37,14 @@ def new_command(
     from ..core import BadArgument
 
     if not (name.isidentifier() and name.isascii()) or name == "headcount":
-        raise BadArgument("name", name, "is no Python name", fix="use letters, digits and _")
+        plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        usable = plain.isidentifier() and plain != name
+        fix = f"use {plain}" if usable else "use letters, digits and _"
+        raise BadArgument("name", name, "is no Python name", fix=fix)
     if what == "paper" and not re.fullmatch(r"[a-z][a-z0-9]*", name):
         raise BadArgument("name", name, "is no citation key", fix="use one such as smith2030")
     files = scaffold(what, name)
+    check_writable("out", out / name)
     taken = [str(out / file) for file in files if (out / file).exists()]
     if taken:
         raise BadArgument("name", name, f"{taken[0]} exists", fix="choose another name")

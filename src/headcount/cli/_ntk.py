@@ -13,6 +13,7 @@ from ._config import read_config
 from ._flags import Flag, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
+from ._train import check_target
 
 if TYPE_CHECKING:
     from ..kernels import MemoryPlan
@@ -80,6 +81,8 @@ def ntk_command(
     few = build_problem(chosen.model_copy(update={"n": min(chosen.n, 4), "n_val": 0}))
     shown = (few.model, _first(few.initial), few.x[0])
     plan = plan_ntk(*shown, to_file=out is not None, n=chosen.n, **call)
+    if out is not None:
+        check_target(out)
     _show_plan(plan, json=json, only=dry_run)
     if dry_run:
         return 0
@@ -158,7 +161,7 @@ def _show(result: dict[str, Any]) -> None:
     for i, value in enumerate(result.get("largest", []), 1):
         table.add_row(f"eigenvalue {i}", f"{value:.6g}")
     for i, value in reversed(list(enumerate(result.get("smallest", []), 1))):
-        table.add_row(f"eigenvalue -{i}", f"{value:.6g}")
+        table.add_row(f"eigenvalue {result['n'] + 1 - i}", f"{value:.6g}")
     if "lambda_min" in result:
         found = result["lambda_min"]
         table.add_row("lambda_min", f"{found['value']:.6g}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,23 @@ def consoles(json: bool) -> tuple[Console, Console]:
 
     notes = Console(stderr=True)
     return (notes if json else Console()), notes
+
+
+def check_writable(argument: str, path: Path) -> None:
+    """Found out before the work: `path` can be made, in the nearest folder that exists."""
+    import tempfile
+
+    from ..core import BadArgument
+
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=path if path.is_dir() else folder):
+            pass
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror})"
+        raise BadArgument(argument, str(path), problem, fix="choose another place") from None
 
 
 def now_and_then(quiet: bool, seconds: float = 10.0) -> Callable[[str], None]:

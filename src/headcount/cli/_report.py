@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ._output import consoles, print_json
+from ._output import check_writable, consoles, print_json
 from ._reproduce import OUT
 
 SITE = Path("headcount-report")
@@ -37,6 +37,7 @@ def report_command(
     if not out.is_dir():
         fix = "run first: headcount reproduce --all, or name a folder with --out"
         raise BadArgument("out", str(out), "is no results folder", fix=fix)
+    check_writable("to", to)
     from ..report.site import build_site
 
     site = build_site(out, to)

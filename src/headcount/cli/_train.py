@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._config import read_config
 from ._flags import Flag, Whole
-from ._output import print_json
+from ._output import check_writable, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def train_command(
     devices
         Split the samples over so many devices; see docs/cluster.md.
     out
-        netCDF file; default headcount-runs/<hash of the configuration>.nc.
+        netCDF file; default headcount-runs/HASH.nc, named after the configuration.
     json
         Print one JSON object on standard output.
     dry_run
@@ -100,7 +100,7 @@ def train_command(
         _show_settings(chosen, plan, target, json)
         return 0
     require_memory(plan)
-    _check_writable(target)
+    check_target(target)
     built = build(chosen)
     _announce(plan, quiet=json)
     with training_progress(chosen.steps, quiet=json) as progress, until_interrupted() as stop:
@@ -111,7 +111,7 @@ def train_command(
     if json:
         print_json(summarise(run, chosen, target))
     else:
-        _show_table(run, chosen, target)
+        _show_table(run, chosen, target, cut)
     if cut:
         did = f"after {run.settings['steps']} of {chosen.steps} steps"
         print(f"headcount: interrupted {did}; what ran is saved", file=sys.stderr)
@@ -138,21 +138,33 @@ def _announce(plan: TrainingPlan, *, quiet: bool) -> None:
 
 @contextmanager
 def until_interrupted() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets, so that work can end well; the second one interrupts."""
+    """An event that the first Ctrl-C sets, so that work can end well; the second one interrupts.
+
+    SIGTERM and SIGHUP act like Ctrl-C.
+    """
     asked = threading.Event()
 
     def ask(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for one in before:
+            signal.signal(one, signal.default_int_handler)
         asked.set()
 
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = signal.signal(signal.SIGINT, ask)
+    # SLURM ends a job with SIGTERM; where somebody chose otherwise (nohup), that stays.
+    before = {signal.SIGINT: signal.getsignal(signal.SIGINT)}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            before[number] = signal.SIG_DFL
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def summarise(run: Run, config: TrainConfig, target: Path) -> dict[str, Any]:
@@ -170,16 +182,23 @@ def summarise(run: Run, config: TrainConfig, target: Path) -> dict[str, Any]:
     }
 
 
-def _check_writable(target: Path) -> None:
-    import os
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+"""How a netCDF file begins."""
 
+
+def check_target(target: Path) -> None:
+    """A file that can be written, found out before the work; only runs and kernels are replaced."""
     from ..core import BadArgument
 
-    folder = target.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK) or target.is_dir():
-        raise BadArgument("out", str(target), "cannot be written", fix="choose another file")
+    check_writable("out", target)
+    if target.is_dir():
+        raise BadArgument("out", str(target), "is a folder", fix="name a file in it")
+    if target.exists():
+        with target.open("rb") as file:
+            begin = file.read(len(_SIGNATURE))
+        if begin and begin != _SIGNATURE:
+            problem = "exists and is no netCDF file"
+            raise BadArgument("out", str(target), problem, fix="choose another file")
 
 
 class TrainingBar:
@@ -259,16 +278,16 @@ def _here(ours: str, given: Any) -> str:
     return ours if same else f"{text} (default: {ours})"
 
 
-def _show_table(run: Run, config: TrainConfig, target: Path) -> None:
+def _show_table(run: Run, config: TrainConfig, target: Path, cut: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
     values = config.resolved()
     console = Console()
-    title = (
-        f"{config.model}, width {config.width}, on {config.data}: {run.settings['steps']} steps of "
-    )
-    title += f"{config.optimiser}, eta = {values['eta']:.4g}, {run.settings['dtype']}"
+    steps = run.settings["steps"]
+    title = f"{config.model}, width {config.width}, on {config.data}: "
+    title += f"{steps} step{'s' if steps != 1 else ''} of {config.optimiser}, "
+    title += f"eta = {values['eta']:.4g}, {run.settings['dtype']}"
     table = Table()
     for column in ("seed", "loss at start", "smallest loss", "loss at end", "outcome"):
         table.add_column(column, justify="left" if column == "outcome" else "right")
@@ -276,7 +295,8 @@ def _show_table(run: Run, config: TrainConfig, target: Path) -> None:
         # `min_loss` is the theorems' minimum over k < tau; a reader expects the end to count, too.
         smallest = min(run.min_loss[i], run.final_loss[i])
         numbers = (run.loss[i, 0], smallest, run.final_loss[i])
-        table.add_row(str(seed), *(f"{v:.4e}" for v in numbers), run.outcomes[i])
+        outcome = "interrupted" if cut and run.outcomes[i] == "completed" else run.outcomes[i]
+        table.add_row(str(seed), *(f"{v:.4e}" for v in numbers), outcome)
     console.print(title, highlight=False)
     console.print(table)
     console.print(f"{run.seconds:.1f} s; the run is in {target}", highlight=False, soft_wrap=True)

@@ -26,6 +26,7 @@ class BadArgument(HeadcountError):
         self.value = value
         self.problem = problem
         self.fix = fix
+        self.where = ""  # the file that the value comes from
         super().__init__(f"{self.shown}: {problem}; {fix}")
 
     @property

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,10 +32,20 @@ def replacing(path: Path, *, sync: bool = True, make_folder: bool = True) -> Ite
         if sync:
             sync_to_disk(temporary)
         os.replace(temporary, path)
+    except OSError as error:
+        if (number := _in_hdf5(error)) is None:
+            raise
+        raise OSError(number, os.strerror(number), str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
     if sync:
         sync_to_disk(path.parent)
+
+
+def _in_hdf5(error: OSError) -> int | None:
+    """The number of the operating system's error within the text of one of the HDF5 library."""
+    found = re.search(r"\berrno = (\d+)", str(error))
+    return int(found.group(1)) if found else None
 
 
 def write_atomically(

@@ -7,12 +7,19 @@ from typing import Generic, TypeVar
 from ._errors import BadArgument
 
 Entry = TypeVar("Entry")
+_MOST_NAMES = 20
+"""A message lists so many names at most."""
 
 
 def suggestion(name: str, known: list[str]) -> str:
-    """The known names near a wrong one, or all of them."""
+    """The known names near a wrong one, that name without its paper first; or all of them."""
+    same = [one for one in known if one.endswith(f"/{name}")]
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    near = list(dict.fromkeys([*same, *near]))[:3]
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    more = f", ... ({len(known)} in all)" if len(known) > _MOST_NAMES else ""
+    return f"known: {', '.join(known[:_MOST_NAMES])}{more}"
 
 
 class Registry(Generic[Entry]):

@@ -18,6 +18,9 @@ MISSING = ("error", "interpolate")
 
 def _existing(argument: str, path: str | Path) -> Path:
     found = Path(path)
+    if not str(path):
+        fix = f"for example {argument}=series.csv"
+        raise BadArgument(argument, None, "is needed, a CSV file", fix=fix)
     if not found.is_file():
         raise BadArgument(argument, str(path), "is not a file", fix="check the path")
     return found

@@ -81,7 +81,7 @@ def _(explore, mo, sizes, time):
     mo.vstack(
         [
             mo.md(f"## What the theorems say at width {sizes.width}"),
-            mo.Html(f"<div style='max-height:24rem;overflow:auto' tabindex='0'>{_table}</div>"),
+            mo.Html(f"<div style='max-height:29rem;overflow:auto' tabindex='0'>{_table}</div>"),
             mo.md(f"*Evaluated in {_spent:.0f} ms.*"),
         ]
     )

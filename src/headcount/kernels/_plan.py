@@ -56,8 +56,8 @@ class MemoryPlan:
         rows, columns = self.n1 * self.outputs, self.n2 * self.outputs
         kept = "kept" if self.stored_features else "recomputed per tile"
         lines = [
-            f"kernel {rows} x {columns}, {self.dtype}, {self.method} path, "
-            f"{self.tiles} tile{'s' if self.tiles != 1 else ''} of up to {self.tile} samples",
+            f"kernel {rows} x {columns}, {self.dtype}, {self.method} path",
+            f"  {self.tiles} tile{'s' if self.tiles != 1 else ''} of up to {self.tile} samples",
             f"  features   {decimal(self.features):>10}  ({kept})",
             f"  kernel     {decimal(self.kernel):>10}",
             f"  scratch    {decimal(self.scratch):>10}",

@@ -8,7 +8,9 @@ from ._context import PlainContext as PlainContext
 from ._costs import CostModel as CostModel
 from ._costs import cost_model as cost_model
 from ._drawing import COLOURS as COLOURS
+from ._drawing import EVERYWHERE as EVERYWHERE
 from ._drawing import MARKERS as MARKERS
+from ._drawing import NOT_NEGATIVE as NOT_NEGATIVE
 from ._drawing import draw_interval as draw_interval
 from ._drawing import draw_power_law as draw_power_law
 from ._drawing import draw_reference_slope as draw_reference_slope

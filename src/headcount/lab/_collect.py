@@ -63,14 +63,19 @@ def collect(plan: Plan, store: Store) -> Collection:
     if clash:
         raise RuntimeError(f"{plan.figure.id}: statistics reuse the names {sorted(clash)}")
     data = raw.merge(statistics, combine_attrs="override")
-    verdicts = tuple(_judged(plan, finding) for finding in plan.figure.verdicts(data))
     missing = sum(trial is None for trial in found.values())
+    verdicts = tuple(_judged(plan, finding, missing) for finding in plan.figure.verdicts(data))
     return Collection(plan, data, statistics, verdicts, missing, _environments(found.values()))
 
 
-def _judged(plan: Plan, finding: Finding) -> Finding:
-    """The finding, withheld where the figure says that such data or sizes do not decide it."""
+def _judged(plan: Plan, finding: Finding, missing: int) -> Finding:
+    """The finding, withheld where the figure says that such data or sizes do not decide it.
+
+    A part of the trials decides nothing either: the plan was made for all of them.
+    """
     reason = plan.figure.shortfall(finding.claim, plan.scale, plan.settings)
+    if missing and not reason:
+        reason = f"{missing} of {len(plan.unique)} trials are missing"
     if plan.stand_in:
         reason = f"not judged: {plan.stand_in}"
     return finding.withheld(reason) if reason else finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """Of curves, in the order of `COLOURS`."""
 
+EVERYWHERE = (-math.inf, math.inf)
+NOT_NEGATIVE = (0.0, math.inf)
+"""Where norms, errors and counts have values: bands are cut off there."""
+
 
 def draw_interval(
     ax: Any,
@@ -27,11 +32,13 @@ def draw_interval(
     label: str = "",
     index: int = 0,
     beside: tuple[int, int] | None = None,
+    within: tuple[float, float] = EVERYWHERE,
 ) -> Any:
     """`name` against the dimension `x`, with the band from `name_low` to `name_high`.
 
     `index` picks colour and marker. Points without a number are left out. Where several bands
     would lie on each other, `beside=(i, k)` draws the i-th of k as bars, side by side (log x).
+    The band is cut off at `within`, outside of which the quantity has no values.
     """
     centre = np.asarray(data[name].transpose(x).values, dtype=float)
     at = np.asarray(data[x].values, dtype=float)
@@ -41,7 +48,8 @@ def draw_interval(
     ax.plot(at, centre, color=colour, marker=MARKERS[index % len(MARKERS)], label=label or name)
     if f"{name}_low" in data and f"{name}_high" in data:
         low, high = (
-            np.asarray(data[f"{name}_{end}"].values, dtype=float) for end in ("low", "high")
+            np.asarray(data[f"{name}_{end}"].values, dtype=float).clip(*within)
+            for end in ("low", "high")
         )
         if beside is None:
             ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -53,7 +61,7 @@ def draw_interval(
 def draw_slope(ax: Any, x: Any, fit: SlopeFit, *, index: int = 0, label: str = "") -> Any:
     """The fitted power law as a dashed line, its slope and interval in the legend."""
     at = np.asarray(x, dtype=float)
-    text = f"{label} {fit.describe()}".strip()
+    text = f"{label}, {fit.describe()}" if label else fit.describe()
     ax.plot(at, fit(at), color=COLOURS[index % len(COLOURS)], linestyle="--", label=text)
     return ax
 
@@ -61,11 +69,16 @@ def draw_slope(ax: Any, x: Any, fit: SlopeFit, *, index: int = 0, label: str = "
 def draw_power_law(
     ax: Any, data: xr.Dataset, name: str, x: str, *, index: int = 0, label: str = ""
 ) -> Any:
-    """What `power_law` stored for `name`: dashed fit, slope and interval in the legend."""
+    """What `power_law` stored for `name`: dashed fit, slope and interval in the legend.
+
+    A `label` makes it the entry for the points as well: their marker stands in it.
+    """
     estimate = fitted_slope(data, name)
-    text = f"{label} {SlopeFit(estimate, estimate, 0.0).describe()}".strip()
-    colour = COLOURS[index % len(COLOURS)]
-    ax.plot(data[x].values, data[f"{name}_fit"].values, color=colour, linestyle="--", label=text)
+    text = SlopeFit(estimate, estimate, 0.0).describe()
+    (line,) = ax.plot(data[x].values, data[f"{name}_fit"].values, linestyle="--", label=text)
+    line.set_color(COLOURS[index % len(COLOURS)])
+    if label:
+        line.set(label=f"{label}, {text}", marker=MARKERS[index % len(MARKERS)], markevery=[])
     return ax
 
 

@@ -138,6 +138,8 @@ class Figure:
     Plans never download. `prepare(trials)` is called before the first of the trials that a run
     lacks, and may. `stand_in(trials)` says in words what they have in place of what the claims
     are about, such as made-up data where a machine has no others: no claim is judged then.
+
+    `bands` says what the bands and bars of the plot are; the caption repeats it.
     """
 
     id: str
@@ -151,6 +153,7 @@ class Figure:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layout: tuple[int, int] = (1, 1)
     notes: str = ""
+    bands: str = "95 % interval"
     judged: tuple[str, ...] = SCALES[1:]
     least_seeds: int | None = None
     needs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

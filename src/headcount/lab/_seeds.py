@@ -40,17 +40,18 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def parse_options(texts: Iterable[str]) -> dict[str, str]:
-    """ "name=value" pairs as a dictionary.
+def parse_options(texts: Iterable[str], argument: str = "option") -> dict[str, str]:
+    """ "name=value" pairs as a dictionary; `argument` is what an error calls them.
 
     >>> parse_options(["teacher=code"])
     {'teacher': 'code'}
     """
     options: dict[str, str] = {}
-    for text in check_kind("option", texts, (list, tuple), fix="give a list of name=value"):
-        check_kind("option", text, str, fix="e.g. teacher=code")
+    for text in check_kind(argument, texts, (list, tuple), fix="give a list of name=value"):
+        check_kind(argument, text, str, fix="e.g. teacher=code")
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
-            raise BadArgument("option", text, "must be name=value", fix="e.g. teacher=code")
+            fix = f"write {name or 'name'}=VALUE"
+            raise BadArgument(argument, text, "must be name=value", fix=fix)
         options[name] = value
     return options

@@ -18,6 +18,7 @@ _LINE_INCHES = 0.135
 _BELOW_POINTS = 27
 """From the lower edge of a panel past its tick labels and its label."""
 _CHARACTERS_PER_INCH = 21
+_LEAST_TICKS = 3
 _BEYOND = 4.0
 """A band may reach so many times beyond the curves before it is cut off."""
 
@@ -51,7 +52,7 @@ def caption(collection: Collection, panels: Sequence[Any]) -> str:
     ]
     text += "".join(f", {choice}" for choice in chosen)
     if any(_has_bands(ax) for ax in panels):
-        return f"{text}. Bands and bars: 95 % interval, {seeds} seeds"
+        return f"{text}. Bands and bars: {plan.figure.bands}, {seeds} seeds"
     return f"{text}, {seeds} seed{'s' if seeds > 1 else ''}"
 
 
@@ -153,7 +154,7 @@ def label_ticks(ax: Any) -> None:
             continue
         decades = math.log10(max(limits) / min(limits)) if min(limits) > 0 else 9.0
         if decades < 0.7:
-            axis.set_major_locator(ticker.MaxNLocator(6, steps=[1, 2, 5, 10]))
+            axis.set_major_locator(_narrow(limits))
         elif decades < 2.2:
             few = decades > 1.2
             subs = (1.0, 2.0, 5.0) if few else (1.0, 2.0, 3.0, 5.0, 7.0)
@@ -161,3 +162,15 @@ def label_ticks(ax: Any) -> None:
         if decades < 2.2:
             axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _narrow(limits: tuple[float, float]) -> Any:
+    """Round values within less than a decade, at least three of them in sight."""
+    from matplotlib import ticker
+
+    low, high = sorted(limits)
+    for most in (6, 9, 12):
+        locator = ticker.MaxNLocator(most, steps=[1, 2, 5, 10])
+        if sum(low <= tick <= high for tick in locator.tick_values(low, high)) >= _LEAST_TICKS:
+            break
+    return locator

@@ -31,7 +31,7 @@ def make_reporter(
 
 
 def duration(seconds: float) -> str:
-    """A time for people: "0.4 s", "12 s", "3 min 5 s", "2 h 10 min"."""
+    """A time for people: "0.4 s", "12 s", "3 min 5 s", "2 h 10 min", "40 days", "3.5 years"."""
     if not math.isfinite(seconds):
         return "?"
     if seconds < 9.95:
@@ -41,7 +41,10 @@ def duration(seconds: float) -> str:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    days = seconds / 86400
+    if days < 4:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{days:.0f} days" if days < 400 else f"{days / 365.25:,.1f} years"
 
 
 def time_left(sweep: Sweep) -> str:

@@ -27,12 +27,9 @@ def sample_mesh(devices: int | Sequence[jax.Device] | None) -> Mesh | None:
         wanted = check_count("devices", devices)
         devices = jax.devices()[:wanted]
         if len(devices) < wanted:
-            raise BadArgument(
-                "devices",
-                wanted,
-                f"are more than the {len(devices)} that JAX sees",
-                fix="on CPU, XLA_FLAGS=--xla_force_host_platform_device_count=2 makes two",
-            )
+            problem = f"are more than the {len(devices)} that JAX sees"
+            flag = f"XLA_FLAGS=--xla_force_host_platform_device_count={wanted}"
+            raise BadArgument("devices", wanted, problem, fix=f"on CPU, {flag} makes so many")
     ours = isinstance(devices, (list, tuple)) and all(isinstance(d, jax.Device) for d in devices)
     if not ours:
         raise BadArgument(

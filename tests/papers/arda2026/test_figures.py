@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,8 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     assert collection.missing == 0
     assert all(np.isfinite(verdict.value) for verdict in collection.verdicts)
     assert len({verdict.claim for verdict in collection.verdicts}) == len(collection.verdicts)
+    # Claims are for readers: words, no names of variables.
+    assert not [v.claim for v in collection.verdicts if re.search(r"[a-z]{3,}_[a-z]", v.claim)]
     numbers = collection.statistics
     centres = [name for name in numbers if not str(name).endswith(("_low", "_high"))]
     assert all(np.isfinite(numbers[name]).all() for name in centres)
@@ -356,9 +359,9 @@ def test_reference_verdicts_follow_the_options(folder: Path) -> None:
     lab.run_plan(plan, folder, workers=0)
     data = lab.collect(plan, lab.Store(folder)).data
     claims = " ".join(verdict.claim for verdict in plan.figure.verdicts(data))
-    assert "approximation_sup is that of an independent" in claims
+    assert "approximation error is that of an independent" in claims
     described = json.loads(data.attrs["plan"])
     described["options"] |= {"teacher": "code", "heads": "unpaired"}
     data.attrs["plan"] = json.dumps(described)
     claims = " ".join(verdict.claim for verdict in plan.figure.verdicts(data))
-    assert "approximation_sup is that of the released code" in claims
+    assert "approximation error is that of the released code" in claims

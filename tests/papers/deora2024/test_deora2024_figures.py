@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from drawing_checks import keys_on_data
+from drawing_checks import keys_on_data, words_beyond_panels
 from headcount import lab, report
 from headcount.data import DM1, DM2, Dataset
 from headcount.kernels import direction_margins
@@ -55,7 +55,26 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     centres = [name for name in numbers if not str(name).endswith(("_low", "_high"))]
     assert all(np.any(np.isfinite(numbers[name])) for name in centres)
     assert report.render(collection, "svg")["svg"]
-    assert keys_on_data(report.draw(collection)) == []
+    canvas = report.draw(collection)
+    assert keys_on_data(canvas) == words_beyond_panels(canvas) == []
+
+
+@pytest.mark.parametrize("figure", IDS)
+def test_the_caption_says_what_the_bands_are(figure: str, folder: Path) -> None:
+    """A range over trials must not be called an interval, nor an interval a range."""
+    collection = smoke(figure, folder)
+    numbers, data = collection.statistics, collection.data
+    raw = {str(name).removeprefix("average_").removesuffix("_along") for name in numbers}
+    ranges = [
+        name
+        for name in raw & set(map(str, data))
+        for drawn in (f"average_{name}_low", f"{name}_along_low")
+        if drawn in numbers
+    ]
+    caption = report.draw(collection).get_supxlabel()
+    assert ("smallest to largest trial" in caption) == bool(ranges)
+    only_ranges = all(str(n).startswith("average_") for n in numbers if str(n).endswith("_low"))
+    assert ("95 % interval" in caption) == (not only_ranges)
 
 
 def test_iterations_are_those_of_an_independent_replication(folder: Path) -> None:

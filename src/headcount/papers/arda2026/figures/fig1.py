@@ -30,7 +30,7 @@ from ....lab import (
 from ..measurements.problem import RADIUS, STEP_FACTORS, TEACHERS, complete, teacher_student
 from ..measurements.training import TRACE_POINTS, training
 from ..measurements.widths import approximation, linearisation
-from .reference_numbers import FAITHFUL, RELEASED, ReferenceSlope
+from .reference_numbers import FAITHFUL, RELEASED, WORDS, ReferenceSlope
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -157,7 +157,7 @@ def _against_reference(data: xr.Dataset) -> list[Finding]:
         pairs.append(("approximation_sup", RELEASED["approximation_sup"]))
     found = []
     for name, reference in pairs:
-        claim = f"the slope of {name} is that of {reference.named(data)}"
+        claim = f"the slope of the {WORDS[name]} is that of {reference.named(data)}"
         apart = _difference(fitted_slope(data, name), reference)
         found.append(inside(claim, apart, (-SAME_SLOPE, SAME_SLOPE), "slope difference"))
     return found

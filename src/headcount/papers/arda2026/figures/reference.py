@@ -25,7 +25,7 @@ from ..measurements.training import training
 from ..measurements.widths import approximation, linearisation
 from .fig1 import approximation_config, linearisation_config, training_config
 from .fig2 import run_config
-from .reference_numbers import FAITHFUL, LOSS_GRADIENT, RELEASED, VALIDATION, ReferenceSlope
+from .reference_numbers import FAITHFUL, LOSS_GRADIENT, RELEASED, VALIDATION, WORDS, ReferenceSlope
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -116,7 +116,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             ours = relative_min_loss(data) if dim == "width" else data[name].sel(run=run)
             known = _reference_levels(reference, data[dim].values)
             logs = np.log(ours.transpose("seed", dim).values / known).mean(axis=1)
-            claim = f"{name} has the level of {reference.named(data)}"
+            claim = f"the {WORDS[name]} has the level of {reference.named(data)}"
             found.append(_level(claim, logs, 0.0, reference.log_error, reference.seeds))
     for name, (words, reference_runs) in RECURRENT.items():
         for (model, L), values in reference_runs.items():

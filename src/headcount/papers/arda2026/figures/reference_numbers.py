@@ -47,6 +47,14 @@ class ReferenceSlope:
         return self.source.split(" (")[0] if small else self.source
 
 
+WORDS = {
+    "linearisation_sup": "largest linearisation error",
+    "linearisation_mean": "mean linearisation error",
+    "second_order_sup": "second-order term",
+    "approximation_sup": "approximation error",
+    "relative_min_loss": "minimum loss over mean y^2",
+}
+"""What the quantities are called in claims."""
 _WIDTHS = (8, 16, 64, 128, 256)
 
 RELEASED: dict[str, ReferenceSlope] = {

@@ -31,6 +31,8 @@ DM1_DEFAULTS: dict[str, Any] = {
 DM2_DEFAULTS: dict[str, Any] = {"T": 10, "d": 5, "margin": 0.2}
 """App. G; W* and U* have N(0, 1) entries and U* is divided by its norm, which is our reading."""
 
+RANGE = "smallest to largest trial"
+"""The bands of `averages`."""
 GEOMETRIC = ("train_loss", "test_loss", "loss_many", "loss_one")
 NOTES = (
     "Not in the paper, and chosen here: the numbers of heads, the number of iterations, the "

@@ -13,6 +13,7 @@ from ..measurements.runs import LEVEL, dm1_run
 from .curves import (
     DM1_DEFAULTS,
     NOTES,
+    RANGE,
     averages,
     draw_curves,
     draw_runs,
@@ -135,5 +136,6 @@ figure = register(
         plot=plot,
         layout=(2, 3),
         notes=NOTES,
+        bands=RANGE,
     )
 )

@@ -9,7 +9,14 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import dm1_run
-from .curves import NOTES, draw_runs, head_trials, last, points
+from .curves import (
+    NOTES,
+    RANGE,
+    draw_runs,
+    head_trials,
+    last,
+    points,
+)
 from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1, statistics
 
 if TYPE_CHECKING:
@@ -73,5 +80,6 @@ figure = register(
         plot=plot,
         layout=(4, 3),
         notes=NOTES,
+        bands=RANGE,
     )
 )

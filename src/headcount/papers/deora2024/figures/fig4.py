@@ -12,6 +12,7 @@ from ..measurements.runs import dm2_run
 from .curves import (
     DM2_DEFAULTS,
     NOTES,
+    RANGE,
     averages,
     draw_curves,
     draw_runs,
@@ -91,7 +92,7 @@ def draw_dm2(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> Non
         draw_curves(ax, data, name, run, log=name.endswith("loss"))
         ax.set_ylabel(label)
         ax.set_title(title)
-    reference_line(axes[4], DM2_DEFAULTS["margin"], "planted margin")
+    reference_line(axes[4], DM2_DEFAULTS["margin"], "planted margin", below=True)
     draw_curves(axes[5], data, "alignment_U", run, style="--")
     axes[5].set_ylim(None, 1.02)
 
@@ -121,5 +122,6 @@ figure = register(
         plot=plot,
         layout=(2, 3),
         notes=NOTES,
+        bands=RANGE,
     )
 )

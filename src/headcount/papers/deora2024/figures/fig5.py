@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, Trial, register, separation
 from ..measurements.runs import dm2_run
-from .curves import NOTES, draw_runs, head_trials, last
+from .curves import (
+    NOTES,
+    RANGE,
+    draw_runs,
+    head_trials,
+    last,
+)
 from .fig4 import SCALES, draw_dm2, optimiser_verdicts, statistics
 
 if TYPE_CHECKING:
@@ -52,5 +58,6 @@ figure = register(
         plot=plot,
         layout=(4, 3),
         notes=NOTES,
+        bands=RANGE,
     )
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....lab import (
+    NOT_NEGATIVE,
     Figure,
     Finding,
     Trial,
@@ -139,12 +140,14 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         margins.set_yscale("symlog", linthresh=1.0)
         margins.set_ylabel("margin at the start")
         for index, (name, label) in enumerate({"Z_mu": "Z_mu", "Z_nu": "Z_nu", "P": "|p|"}.items()):
-            draw_interval(sizes, own, f"mean_{name}", "sigma", label=label, index=index)
+            draw_interval(
+                sizes, own, f"mean_{name}", "sigma", label=label, index=index, within=NOT_NEGATIVE
+            )
         allowed = DM1_DEFAULTS["S"] ** 2 / 8
         sizes.axhline(allowed, color="0.4", linestyle=":", label="S^2/8 of Prop. 3")
         sizes.set_ylabel("realised noise")
         sizes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.85), frameon=False)
-        draw_interval(trained, own, "mean_trained_margin", "sigma", label="after training")
+        draw_interval(trained, own, "mean_trained_margin", "sigma", index=6)
         reference_line(trained, GAMMA_ATTN, "gamma_attn", below=True)
         trained.set_ylim(0, 1.05 * GAMMA_ATTN)
         trained.set_ylabel("margin / |U~| after training")
@@ -152,7 +155,10 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
             ax.set_xlabel("noise sigma")
             ax.set_title(title)
     handles, labels = axes[0].get_legend_handles_labels()
-    axes[0].figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+    where = {"loc": "outside upper center", "ncols": 3, "frameon": False}
+    axes[0].figure.legend(
+        handles, labels, title="margins in (a) and (d)", title_fontsize=7, **where
+    )
 
 
 _COMMON = {"optimiser_options": {}, "H": 16, "step_constant": 1.0}

@@ -9,7 +9,16 @@ import numpy as np
 
 from ....lab import COLOURS, Figure, Finding, Trial, register, threshold
 from ..measurements.one_head import one_head
-from .curves import NOTES, averages, draw_curves, head_trials, over_heads, scales, shared_legend
+from .curves import (
+    NOTES,
+    RANGE,
+    averages,
+    draw_curves,
+    head_trials,
+    over_heads,
+    scales,
+    shared_legend,
+)
 from .fig2 import COMMON
 
 if TYPE_CHECKING:
@@ -73,7 +82,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         right.xaxis.set_minor_formatter("")
         right.set_xlabel("iteration k")
         right.set_ylabel("relative difference")
-        right.set_title("largest over trials")
+        right.set_title("largest over trials; gaps: no difference")
     shared_legend(axes, data.sizes["H"])
 
 
@@ -94,5 +103,6 @@ figure = register(
         plot=plot,
         layout=(4, 2),
         notes=NOTES,
+        bands=RANGE,
     )
 )

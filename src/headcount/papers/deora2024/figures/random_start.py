@@ -9,7 +9,16 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
 from ..measurements.runs import LEVEL, dm1_run, run_config
-from .curves import NOTES, averages, draw_runs, last, over_heads, points, scales
+from .curves import (
+    NOTES,
+    RANGE,
+    averages,
+    draw_runs,
+    last,
+    over_heads,
+    points,
+    scales,
+)
 from .fig2 import COMMON, PANELS, draw_dm1
 
 if TYPE_CHECKING:
@@ -105,5 +114,6 @@ figure = register(
         plot=plot,
         layout=(6, 3),
         notes=NOTES,
+        bands=RANGE,
     )
 )

@@ -91,7 +91,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         for index, (name, label) in enumerate(NAMES.items()):
             # A label with an underscore in front stays out of the legend; the fit's has it all.
             draw_interval(ax, own, f"mean_{name}", "n", label="_points", index=index)
-            draw_power_law(ax, own, name, "n", label=f"{label},", index=index)
+            draw_power_law(ax, own, name, "n", label=label, index=index)
         first = float(own["mean_test_loss"].values[0])
         draw_reference_slope(ax, data["n"].values, first, -1, "predicted: slope -1")
         log_log(ax, "samples n = steps K", "loss")

@@ -25,7 +25,12 @@ from ....lab import (
 )
 from ..measurements.runs import run_config
 from ..measurements.stability import INEQUALITIES, stability
-from .curves import DM1_DEFAULTS, points, share
+from .curves import (
+    DM1_DEFAULTS,
+    RANGE,
+    points,
+    share,
+)
 from .fig2 import COMMON
 
 if TYPE_CHECKING:
@@ -180,5 +185,6 @@ figure = register(
         plot=plot,
         layout=(2, 3),
         notes="Bounds are taken at theta = theta_K; noise is bounded, as the theorems ask.",
+        bands=f"{RANGE}, in (c) and (f) 95 % interval",
     )
 )  # fmt: skip

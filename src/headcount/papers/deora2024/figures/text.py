@@ -113,8 +113,9 @@ def draw_by_heads(
         for index, h in enumerate(one["h"].values):
             curve, epoch = one.sel(h=h), one["epoch"].sel(h=h).isel(seed=0).values
             low, high = (curve[f"mean_{name}_{end}"].values for end in ("low", "high"))
-            if name.endswith("accuracy"):
-                low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
+            # What is drawn has no negative values, and shares none above one.
+            most = 1.0 if name.endswith("accuracy") else None
+            low, high = low.clip(0.0, most), high.clip(0.0, most)
             colour = COLOURS[index % len(COLOURS)]
             ax.plot(epoch, curve[f"mean_{name}"].values, style, color=colour, label=f"h = {h}")
             ax.fill_between(epoch, low, high, color=colour, alpha=0.15, linewidth=0)

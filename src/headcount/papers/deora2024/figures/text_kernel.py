@@ -9,6 +9,7 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, monotone, over_seeds, register, threshold
 from ..measurements.text_kernel import CURVES, text_kernel
+from .curves import reference_line
 from .text import (
     OPTIONS,
     draw_by_heads,
@@ -76,7 +77,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     draw_by_heads(data, axes, PANELS, "o-")
     for ax, name in zip(axes, PANELS, strict=True):
         if name != "loss":
-            ax.axhline(LAZY, color="0.45", linestyle=":")
+            reference_line(ax, LAZY, "lazy below this line", below=True)
 
 
 _SHARED: dict[str, Any] = {"batch_size": 32, "longest": 128, "validated": 1}

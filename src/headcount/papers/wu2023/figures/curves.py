@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS
+from ....lab import COLOURS, EVERYWHERE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -16,14 +16,24 @@ STYLES = {"realistic": "-", "ntk": "--"}
 
 
 def draw_curve(
-    ax: Any, data: xr.Dataset, name: str, x: str, *, label: str, index: int, style: str = "-"
+    ax: Any,
+    data: xr.Dataset,
+    name: str,
+    x: str,
+    *,
+    label: str,
+    index: int,
+    style: str = "-",
+    within: tuple[float, float] = EVERYWHERE,
 ) -> Any:
-    """`name` against `x` as a line, with the band from `name_low` to `name_high`."""
+    """`name` against `x` as a line, with its band (`name_low`, `name_high`) cut off at `within`."""
     at, centre = np.asarray(data[x].values, float), np.asarray(data[name].values, float)
     colour = COLOURS[index % len(COLOURS)]
     ax.plot(at, centre, color=colour, linestyle=style, label=label)
     if f"{name}_low" in data:
-        low, high = (np.asarray(data[f"{name}_{end}"].values, float) for end in ("low", "high"))
+        low, high = (
+            np.asarray(data[f"{name}_{end}"].values, float).clip(*within) for end in ("low", "high")
+        )
         ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
     return ax
 
@@ -37,6 +47,11 @@ def finish(ax: Any, x_label: str, y_label: str, *, log_y: bool = False) -> Any:
     if ax.get_legend_handles_labels()[0]:
         ax.legend(framealpha=0.6, edgecolor="none")
     return ax
+
+
+def with_stability(words: str, one: xr.Dataset) -> str:
+    """A label with gamma c lambda_max(K_0): gradient descent is stable where it is below 2."""
+    return f"{words}, $\\gamma c \\lambda_{{\\max}}$ = {float(one['mean_stability']):.2g}"
 
 
 def by_seed(data: xr.DataArray, *rest: str) -> Any:

@@ -22,7 +22,7 @@ from ....lab import (
     threshold,
 )
 from ..measurements.synthetic import NORMALISATIONS, drift, run_settings
-from .curves import by_seed, draw_curve, finish, numbers
+from .curves import by_seed, draw_curve, finish, numbers, with_stability
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +41,7 @@ NOTES = (
     "diverges at once on the printed loss: normalisation=stable has tokens N(0, 1/d), mean pooling "
     "and loss (1/N)|f - y|^2. Other readings: normalisation=printed (raw tokens, mean pooling, "
     "summed loss) and normalisation=formulas (the same with sum pooling). Drawn: (1/2N)|f - y|^2, "
-    "and in brackets gamma c lambda_max(K_0), stable below 2."
+    "and beside it gamma c lambda_max(K_0), stable below 2."
 )
 DRIFT_NOTES = (
     "Movement is |theta_{t+1} - theta_t| / |theta_t|; the kernel's distance is that to K_0 (lines) "
@@ -150,8 +150,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     loss, movement, kernel = axes
     for index, d_m in enumerate(data["d_m"].values):
         one = data.sel(d_m=d_m)
-        stability = float(one["mean_stability"])
-        label = f"$d_m$ = {d_m} ({stability:.2g})"
+        label = with_stability(f"$d_m$ = {d_m}", one)
         draw_curve(loss, one, "geometric_loss", "epoch", label=label, index=index)
         label = f"$d_m$ = {d_m}"
         draw_curve(movement, one, "geometric_movement", "epoch", label=label, index=index)
@@ -167,12 +166,15 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
 
 
 def mark_divergence(ax: Any, one: xr.Dataset, index: int) -> None:
-    """A cross at the last finite loss of runs that blow up."""
+    """A cross at the last finite loss of runs that blow up, named once in the key."""
     if float(one["mean_finite"]) < 1:
         values = one["geometric_loss"].values
         known = np.flatnonzero(np.isfinite(values))
         if known.size:
-            ax.plot(known[-1], values[known[-1]], "x", color=COLOURS[index], markersize=6)
+            label = "some runs diverged"
+            named = label in ax.get_legend_handles_labels()[1]
+            (cross,) = ax.plot(known[-1], values[known[-1]], "x", markersize=6)
+            cross.set(color=COLOURS[index], label="_again" if named else label)
 
 
 def descent_figure(number: int, scaling: str, words: str) -> Figure:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....lab import Figure, Finding, Trial, over_seeds, register, threshold
 from ..measurements.synthetic import NORMALISATIONS, descent
-from .curves import STYLES, by_seed, draw_curve, finish
+from .curves import STYLES, by_seed, draw_curve, finish, with_stability
 from .fig2 import NOTES, converged, mark_divergence
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     for index, words in enumerate(INPUTS):
         one = data.sel(input=words)
         style = STYLES["ntk"] if words == "two-layer" else "-"
-        label = f"{words} ({float(one['mean_stability']):.2g})"
+        label = with_stability(words, one)
         draw_curve(ax, one, "geometric_loss", "epoch", label=label, index=index, style=style)
         mark_divergence(ax, one, index)
     finish(ax, "epoch", "$|f - y|^2 / 2N$", log_y=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
+    NOT_NEGATIVE,
     Figure,
     Finding,
     difference,
@@ -115,7 +116,9 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     chosen = only_dataset(data)
     for index, (scaling, words) in enumerate(SCALINGS.items()):
         one = chosen.sel(scaling=scaling)
-        draw_interval(change, one, "mean_attention_change", "d_m", label=words, index=index)
+        # Colours that no width has in the first panel.
+        look: Any = {"label": words, "index": 3 + index, "within": NOT_NEGATIVE}
+        draw_interval(change, one, "mean_attention_change", "d_m", **look)
     change.set_xscale("log")
     tick_at(change, data["d_m"].values)
     finish(change, "width $d_m$", "attention moved in training")

@@ -20,7 +20,7 @@ from ....lab import (
     threshold,
 )
 from ..measurements.synthetic import NORMALISATIONS, descent, run_settings
-from .curves import SCALINGS, by_seed, draw_curve, finish
+from .curves import SCALINGS, by_seed, draw_curve, finish, with_stability
 from .fig2 import NOTES, SCALES, mark_divergence
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     for ax, panel in zip(axes, PANELS, strict=True):
         for index, d_m in enumerate(data["d_m"].values):
             one = data.sel(d_m=d_m, panel=panel)
-            label = f"$d_m$ = {d_m} ({float(one['mean_stability']):.2g})"
+            label = with_stability(f"$d_m$ = {d_m}", one)
             draw_curve(ax, one, "geometric_loss", "epoch", label=label, index=index)
             mark_divergence(ax, one, index)
         ax.set_title(panel)

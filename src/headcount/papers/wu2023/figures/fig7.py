@@ -57,7 +57,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     draw_scalings(loss, data, "geometric_loss")
     loss.set_yscale("log")
     loss.set_ylabel("training loss")
-    draw_scalings(accuracy, data, "mean_test_accuracy")
+    draw_scalings(accuracy, data, "mean_test_accuracy", within=(0.0, 1.0))
     accuracy.set_ylabel("test accuracy")
     say_which_data(data, loss)
 

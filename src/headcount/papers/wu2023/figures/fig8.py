@@ -65,6 +65,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     error, loss = axes
     draw_scalings(error, data, "mean_sign_error")
     error.set_yscale("symlog", linthresh=1)
+    error.set_ylim(0)
     error.set_ylabel("training error $\\sum (\\mathrm{sign} f - y)^2$")
     draw_scalings(loss, data, "geometric_loss")
     loss.set_yscale("log")

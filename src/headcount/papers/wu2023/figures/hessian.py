@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 INITS = ("lecun", "he", "ntk")
+NAMES = {"lecun": "LeCun", "he": "He", "ntk": "NTK"}
 HALF = (-0.65, -0.35)
 """A slope whose whole interval lies here counts as -1/2."""
 AT_LEAST_HALF = (-math.inf, -0.35)
@@ -97,7 +98,7 @@ def draw_schemes(axes: Sequence[Any], data: xr.Dataset, name: str, words: str) -
             one = data.sel(init=init, scaling=scaling)
             # The fit names the line in the legend; an underscore keeps the points out of it.
             draw_interval(ax, one, f"mean_{name}", "d_m", label=f"_{init}", index=index)
-            draw_power_law(ax, one, name, "d_m", index=index, label=init)
+            draw_power_law(ax, one, name, "d_m", index=index, label=NAMES[init])
         first = float(data[f"mean_{name}"].sel(init="ntk", scaling=scaling).values[0])
         draw_reference_slope(ax, data["d_m"].values, first, -0.5, "slope -1/2")
         ax.set_title(title)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Trial
+from ....lab import NOT_NEGATIVE, Trial
 from ..measurements.vit import vit, vit_config
 from .curves import SCALINGS, STYLES, draw_curve, finish
 
@@ -94,13 +94,15 @@ def average_log_ratio(data: xr.Dataset, name: str) -> Any:
     return np.mean(np.log(slow) - np.log(fast), axis=-1)
 
 
-def draw_scalings(ax: Any, data: xr.Dataset, name: str) -> None:
-    """One curve per width and scaling against the epoch."""
+def draw_scalings(
+    ax: Any, data: xr.Dataset, name: str, within: tuple[float, float] = NOT_NEGATIVE
+) -> None:
+    """One curve per width and scaling against the epoch, bands cut off at `within`."""
     chosen = only_dataset(data)
     for index, d_m in enumerate(chosen["d_m"].values):
         for scaling, words in SCALINGS.items():
             one = chosen.sel(d_m=d_m, scaling=scaling)
             label = f"$d_m$ = {d_m}, {words}"
-            style = STYLES[scaling]
-            draw_curve(ax, one, name, "epoch", label=label, index=index, style=style)
+            look: Any = {"label": label, "index": index, "style": STYLES[scaling]}
+            draw_curve(ax, one, name, "epoch", within=within, **look)
     finish(ax, "epoch", "")

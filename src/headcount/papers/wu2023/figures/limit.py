@@ -78,7 +78,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """Errors up to a factor for all schemes; the readings of Lemma 1 where it is stated."""
     draw_schemes(axes[:2], data, "shape_error", "kernel's distance, up to a factor")
     proved = data.sel(init="ntk", scaling="ntk")
-    labels = ("entrywise,", "", "as printed,", "share of $W_Q, W_K$,")
+    labels = ("entrywise", "", "as printed", "share of $W_Q, W_K$")
     for index, (name, label) in enumerate(zip(ERRORS, labels, strict=True)):
         if label:
             draw_interval(axes[2], proved, f"mean_{name}", "d_m", label=f"_{label}", index=index)

@@ -56,7 +56,8 @@ def tail_verdicts(data: xr.Dataset, suffix: str, words: str) -> list[Finding]:
 def draw_tail(axes: Sequence[Any], data: xr.Dataset, suffix: str, label: str, index: int) -> None:
     """Left: the tail against t, logarithmic; right: log(-log tail) against log t and the fit."""
     t, level = data[f"mean_products{suffix}"].values, tail_levels()
-    low, high = (data[f"mean_products{suffix}_{end}"].values for end in ("low", "high"))
+    ends = ("low", "high")
+    low, high = (data[f"mean_products{suffix}_{end}"].values.clip(0.0) for end in ends)
     colour = COLOURS[index]
     axes[0].plot(t, level, color=colour, label=label)
     axes[0].fill_betweenx(level, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -68,7 +69,8 @@ def draw_tail(axes: Sequence[Any], data: xr.Dataset, suffix: str, label: str, in
     x, y = np.log(t[1:]), np.log(-np.log(level[1:]))
     axes[1].plot(x, y, color=colour, label=label)
     centre = np.mean(np.log(t[upper])), np.mean(np.log(-np.log(level[upper])))
-    ends = np.log(t[upper])[[0, -1]]
+    ends_of_fit = np.log(t[upper])[[0, -1]]
     text = f"c = {c:.2f} [{c_low:.2f}, {c_high:.2f}]"
-    axes[1].plot(ends, centre[1] + c * (ends - centre[0]), "--", color=colour, label=text)
+    fitted = centre[1] + c * (ends_of_fit - centre[0])
+    axes[1].plot(ends_of_fit, fitted, "--", color=colour, label=text)
     finish(axes[1], "$\\log t$", "$\\log(-\\log P)$")
