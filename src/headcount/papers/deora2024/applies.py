@@ -174,8 +174,7 @@ def _asked(
     with float64():
         trace = jax.tree.map(np.asarray, jax.jit(simulate)(run))
     yield _ON_RUNS, trace, run, tier
-    if tier == "v2":
-        yield ("corollary-3",), trace, run, "printed"
+    yield ("corollary-3",), trace, run, "printed" if tier == "v2" else tier
     stable = run_instance(s, tier, "theorem-4", eta)
     yield ("lemma-11",), stable, stable, tier
     population = population_instance(stable, tier, eta)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from ...theory import Bound, Check, Hypothesis, Sides
 from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants
-from .declare import claim
+from .declare import claim, tier_of
 from .good_start import (
     DIRECTION,
     SEPARABLE,
@@ -24,7 +24,6 @@ from .good_start import (
     StartInstance,
     form_of,
     start_family,
-    tier_of,
 )
 from .naive import Data
 from .setting import Setting

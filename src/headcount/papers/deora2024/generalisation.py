@@ -27,14 +27,13 @@ from .corollary_5 import (
     stable_step,
     training_root,
 )
-from .declare import HESSIAN_TIERS, claim
+from .declare import HESSIAN_TIERS, claim, tier_of
 from .good_start import (
     NaiveStart,
     StartInstance,
     draw_starts,
     form_of,
     start_family,
-    tier_of,
 )
 from .naive import Data
 from .runs import RunInstance, draw_runs, project_run, run_family

@@ -14,7 +14,7 @@ from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.slow import Arithmetic, dot
 from . import constants, model, naive, naive_constants
-from .declare import claim, false
+from .declare import claim, false, tier_of
 from .instances import ModelInstance, as_rows, draw_models, signs
 from .naive import Data, Rows
 
@@ -155,11 +155,6 @@ DIRECTION = Hypothesis(
     ),
     1e-9,
 )
-
-
-def tier_of(variant: str) -> str:
-    """The Hessian bound that a form is stated with."""
-    return variant if variant in ("v1", "sharp") else "v2"
 
 
 def form_of(variant: str) -> str:
