@@ -50,6 +50,19 @@ def test_gamma_star_is_below_its_direction_is_below_the_largest_margin() -> None
     assert 0 < found["gamma_*, sharp in p"] <= margin <= largest * (1 + 1e-9)
     assert found["gamma_* (7)"] <= found["gamma_*, sharp in p"]
     assert found["gamma_lin (132)"] <= found["linear SVM margin"]
+    noisy = mixture_margins(DM1(), DM1().sample(30, 1))
+    assert noisy["gamma_* (7)"] < 0
+    assert noisy["H of Lemma 15, delta = 0.05"] == math.inf
+
+
+def test_the_heads_of_lemma_15_make_the_deviation_of_lemma_14_half_of_gamma_star() -> None:
+    found = mixture_margins(DATA, DATA.sample(30, 1), P=1e-3)
+    R = max(1.0, DATA.measure(DATA.sample(30, 1))["R"].value)
+    slope = 2 * R**3 * DATA.T * (DATA.S + 1e-3) + math.sqrt(DATA.T) * R
+    H = found["H of Lemma 15, delta = 0.05"]
+    # A union over the n = 30 samples makes delta in Lemma 14 delta/n.
+    deviation = 2 * slope * math.sqrt(2 * math.log(30 / 0.05) / H)
+    assert deviation == pytest.approx(found["gamma_* (7)"] / 2)
 
 
 def test_p_costs_less_than_printed() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import jax
 import numpy as np
 import pytest
 
-from headcount.core import BadArgument, stream
+from headcount.core import BadArgument, float64, stream
 from headcount.kernels import limit_wu2023, ntk
 from headcount.models import Encoder, EncoderParams, initialisations, output_scale, softmax_scale
 from headcount.papers.wu2023 import model, proposition_1, runs
@@ -59,6 +60,23 @@ def test_the_printed_constants_allow_a_step_that_diverges() -> None:
     assert proof.twin.lhs > 4 * proof.twin.rhs
     # With the corrected constants the same step is refused.
     assert "gamma <= 1/C fails" in judge(claim, step, "corrected").message
+
+
+def test_a_tiny_step_is_compared_with_a_tinier_limit() -> None:
+    """1/C is 3e-16 here: a check with an absolute slack of 1e-12 would let any such step pass."""
+    claim = claims["wu2023/descent"]
+    small = replace(
+        proposition_1.step_over_a_kink(),
+        X=np.array([[[1e4], [0.0]]]),
+        room=np.full(4, 1.0),
+        gamma=np.asarray(1e-13),
+    )
+    with float64():
+        limit = float(runs.step_limit(small, "jump"))
+    assert limit < 1e-14
+    assert "gamma <= 1/C fails" in judge(claim, small, "jump").message
+    inside = replace(small, gamma=np.asarray(0.5 * limit))
+    assert "gamma <= 1/C fails" not in judge(claim, inside, "jump").message
 
 
 def test_watched_values_are_those_of_plain_descent() -> None:

@@ -20,7 +20,7 @@ from ...models import HeadGroups, two_phase_groups
 from ...theory import Verdict, claims, judge
 from . import constants
 from .generalisation import PopulationInstance, PopulationStart, sure_step
-from .good_start import StartInstance
+from .good_start import StartInstance, form_of
 from .leave_one_out import LeftOutInstance
 from .runs import RunInstance, ends, simulate
 from .start import GoodStart, good_start
@@ -53,11 +53,16 @@ class Setup:
         """(2 B_Phi + log K)/gamma."""
         return float(constants.spread(self.start.B_Phi, self.start.gamma, 1 / self.K))
 
+    def g_0(self, tier: str) -> float:
+        """What Corollary 5 is stated with: G in its sharp form, else sqrt(2) G."""
+        return float(constants.g_0(self.start.B_Phi, self.start.gamma, 1 / self.K, form_of(tier)))
+
     def heads(self, tier: str, condition: str) -> float:
         """The least even H that a condition asks for."""
         D, N, R = math.sqrt(2) * self.G, self.start.B_2 + math.sqrt(2) * self.G, self.start.R
         if condition == "corollary-5":
-            root = constants.good_start_root(D, self.start.B_2, R, self.T, self.d, tier)
+            g0 = self.g_0(tier)
+            root = constants.good_start_root(g0, self.start.B_2, R, self.T, self.d, tier)
         else:
             factor = CONDITIONS[condition]
             root = constants.required_root(D, N, R, self.T, self.d, tier, factor=factor)
@@ -107,11 +112,11 @@ def run_instance(
 
 
 def start_instance(s: Setup, tier: str, eta: float | None = None) -> StartInstance:
-    """The good start that meets Corollary 5 with the fewest heads."""
+    """The good start that meets both halves of Corollary 5 with the fewest heads."""
     H = s.heads(tier, "corollary-5")
     vU, vW = _direction(s)
-    B = 4 * math.sqrt(2) * s.G + s.start.B_2
-    rho = constants.rho(B, s.start.R, H, s.T, s.d, tier)
+    B = 4 * s.g_0(tier) + s.start.B_2
+    rho = constants.stable_rho(B, s.start.R, H, s.T, s.d, tier)
     first = (2 * s.start.B_Phi / s.start.gamma) ** 2 / constants.start_loss(s.start.B_Phi)
     step = min(1.0, 1 / float(rho), float(first)) * (1 - 1e-9)
     return StartInstance(
@@ -169,8 +174,7 @@ def _asked(
     with float64():
         trace = jax.tree.map(np.asarray, jax.jit(simulate)(run))
     yield _ON_RUNS, trace, run, tier
-    if tier == "v2":
-        yield ("corollary-3",), trace, run, "printed"
+    yield ("corollary-3",), trace, run, "printed" if tier == "v2" else tier
     stable = run_instance(s, tier, "theorem-4", eta)
     yield ("lemma-11",), stable, stable, tier
     population = population_instance(stable, tier, eta)

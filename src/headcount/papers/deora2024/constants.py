@@ -83,6 +83,13 @@ def rho(
     return (lead / H**0.5 + t**2 * R**2 / 4) * alpha(B, R, T, d, tier, readout) ** 2
 
 
+def stable_rho(
+    B: Number, R: Number, H: Number, T: int, d: int, tier: str = "v2", readout: str = "full"
+) -> Number:
+    """rho v beta_1(B)^2: (94) needs eta beta_1(B)^2 <= 1 as well, which sharp rho leaves open."""
+    return largest(rho(B, R, H, T, d, tier, readout), beta_1(B, R, T, readout) ** 2)
+
+
 def largest_step(rho_B: Number, D: Number, K: int, L_theta: Number, L_0: Number) -> Number:
     """1 ^ 1/rho ^ D^2/(K L(theta)) ^ D^2/L(theta_0) [deora2024, Thm. 3]."""
     tiny = 1e-300
@@ -113,26 +120,33 @@ def g_0(B_Phi: Number, gamma: Number, eps: Number, form: str = "corrected") -> N
 
 
 def realizable_root(
-    G: Number, B_2: Number, B_Phi: Number, R: Number, T: int, d: int, tier: str = "v2"
+    G: Number,
+    B_2: Number,
+    B_Phi: Number,
+    R: Number,
+    T: int,
+    d: int,
+    tier: str = "v2",
+    readout: str = "full",
 ) -> Number:
     """5 d sqrt(Td) R^3 (B_2/B_Phi) (3 sqrt(d) R^2 + 1) G^2 (1 v G) [deora2024, (98)].
 
     sharp: G^2 beta_3(B_2 + sqrt(2) G)/B_Phi, what its proof needs.
     """
     if tier == "sharp":
-        return G**2 * beta_3(B_2 + 2**0.5 * G, R, T, d, tier) / B_Phi
-    return 2.5 * beta_3(1.0, R, T, d, tier) * B_2 / B_Phi * G**2 * largest(1.0, G)
+        return G**2 * beta_3(B_2 + 2**0.5 * G, R, T, d, tier, readout) / B_Phi
+    return 2.5 * beta_3(1.0, R, T, d, tier, readout) * B_2 / B_Phi * G**2 * largest(1.0, G)
 
 
 def good_start_root(
-    g0: Number, B_2: Number, R: Number, T: int, d: int, tier: str = "v2", *, factor: int = 128
+    g0: Number, B_2: Number, R: Number, T: int, d: int, tier: str = "v2", readout: str = "full"
 ) -> Number:
     """256 d sqrt(Td) R^3 B_2 (3 sqrt(d) R^2 (4 g_0 + B_2) + 1) g_0^2 [deora2024, Cor. 5].
 
     sharp: without the factor B_2, which Corollaries 3 and 4 do not ask for.
     """
     lead = 1.0 if tier == "sharp" else B_2
-    return factor * lead * beta_3(4 * g0 + B_2, R, T, d, tier) * g0**2
+    return 128 * lead * beta_3(4 * g0 + B_2, R, T, d, tier, readout) * g0**2
 
 
 def start_loss(B_Phi: Number) -> Number:

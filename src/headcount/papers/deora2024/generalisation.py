@@ -19,9 +19,22 @@ import numpy as np
 from ...theory import Bound, Check, Hypothesis, Kind, Sides, instance_class
 from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants, naive_runs
-from .corollary_5 import TRAINING, descended, training_root, training_step
-from .declare import HESSIAN_TIERS, claim
-from .good_start import NaiveStart, StartInstance, draw_starts, start_family
+from .corollary_5 import (
+    STABLE_TRAINING,
+    descended,
+    required,
+    squared_stretch,
+    stable_step,
+    training_root,
+)
+from .declare import HESSIAN_TIERS, claim, tier_of
+from .good_start import (
+    NaiveStart,
+    StartInstance,
+    draw_starts,
+    form_of,
+    start_family,
+)
 from .naive import Data
 from .runs import RunInstance, draw_runs, project_run, run_family
 from .setting import Setting
@@ -116,8 +129,8 @@ def _project(i: PopulationInstance, tier: str, factor: int = 128) -> Any:
 
 
 def sure_step(i: Any, variant: str) -> Any:
-    """The largest eta that Theorem 3 allows on every training set."""
-    rho = constants.rho(constants.reach(i.D, i.N), i.R, i.H, i.T, i.d, variant, i.readout)
+    """The largest eta that Theorem 3 and (94) allow on every training set."""
+    rho = constants.stable_rho(constants.reach(i.D, i.N), i.R, i.H, i.T, i.d, variant, i.readout)
     worst, first = (jnp.max(model.losses(i, rows)) for rows in (i.target, i.rows))
     return constants.largest_step(rho, i.D, i.K, worst, first)
 
@@ -125,7 +138,7 @@ def sure_step(i: Any, variant: str) -> Any:
 def sure_step_naively(num: Arithmetic, data: Data, variant: str) -> Any:
     D, R, H = naive_runs.distance(num, data), naive.token_bound(num, data), naive.total(num, data)
     rest = (*naive.shape(data), variant, data["readout"])
-    rho = naive_constants.rho(num, 3 * D + naive_runs.width(num, data), R, H, *rest)
+    rho = naive_constants.stable_rho(num, 3 * D + naive_runs.width(num, data), R, H, *rest)
     worst, first = (
         num.largest([p.loss for p in naive.samples(num, data, rows)])
         for rows in (naive_runs.target(num, data), naive.parameters(data))
@@ -134,7 +147,11 @@ def sure_step_naively(num: Arithmetic, data: Data, variant: str) -> Any:
     return num.smallest(terms)
 
 
-SURE_STEP = short_step("eta as in Theorem 3, for every training set", sure_step, sure_step_naively)
+SURE_STEP = short_step(
+    "eta as in Theorem 3, eta beta_1(B)^2 <= 1, for every training set",
+    sure_step,
+    sure_step_naively,
+)
 
 
 def _draw_population(rng: np.random.Generator, count: int, **shape: Any) -> PopulationInstance:
@@ -148,6 +165,7 @@ def _population(tier: str, project: Any = _project) -> Any:
     return replace(family, draw=draw)
 
 
+SHARP_GAP = ("R^2 beta_1 for beta_3; eta beta_1(B)^2 <= 1 is then asked for by itself", "E9")
 POPULATIONS = (_population("v2"), _population("sharp"))
 on_populations = functools.partial(
     claim, families=POPULATIONS, kind=Kind.EXPECTATION, where="Sec. 4.2, App. C"
@@ -214,7 +232,7 @@ def _gap_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
 
 
 def _promised_gap(setting: Setting, variant: str) -> Bound:
-    s, eta = setting, setting.step(variant)
+    s, eta = setting, setting.step(variant, stable=True)
     table = {"D": s.D, "N": s.N, "R": s.R, "eta": eta}
     return Bound(float(constants.gap_bound(s.L_theta, s.D, eta, s.K, s.n)), table)
 
@@ -224,7 +242,11 @@ def _required_for_gap(setting: Setting, variant: str) -> tuple[Check, ...]:
     root = constants.required_root(s.D, s.N, s.R, s.T, s.d, variant, s.readout, factor=128)
     return (
         Check("(84): required sqrt(H) over sqrt(H)", root / float(s.H) ** 0.5, 1.0),
-        Check("eta over its largest value", s.step(variant) / s.largest_step(variant), 1.0),
+        Check(
+            "eta over its largest value",
+            s.step(variant, stable=True) / s.largest_step(variant, stable=True),
+            1.0,
+        ),
     )
 
 
@@ -239,7 +261,7 @@ on_populations(
     sides=_gap,
     naive=_gap_naive,
     hypotheses=(WIDER, SURE_STEP),
-    forms=HESSIAN_TIERS,
+    forms={**HESSIAN_TIERS, "sharp": SHARP_GAP},
     bound=_promised_gap,
     requires=_required_for_gap,
     quantity="gap",
@@ -286,7 +308,7 @@ on_populations(
     naive=_realizable_naive,
     families=(_population("v2", _labelled), _population("sharp", _labelled)),
     hypotheses=(SURELY_REALIZED, WIDER, SURE_STEP),
-    forms=HESSIAN_TIERS,
+    forms={**HESSIAN_TIERS, "sharp": SHARP_GAP},
     errata=("E14", "E32"),
 )
 
@@ -297,22 +319,30 @@ def _draw_start(rng: np.random.Generator, count: int, **shape: Any) -> Populatio
 
 
 def _from_start(i: PopulationStart, variant: str) -> Sides:
-    rhs = 34 * i.G**2 / (i.eta * i.m)
+    rhs = 17 * squared_stretch(variant) * i.G**2 / (i.eta * i.m)
     return gap_sides(i, rhs, {"gamma": i.gamma, "H": i.H, "eta": i.eta})
 
 
 def _from_start_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     s = NaiveStart(num, data)
-    return naive_gap_sides(num, data, 34 * s.G**2 / (data["eta"] * int(data["m"])))
+    factor = 17 if variant in ("printed", "sharp") else 34
+    return naive_gap_sides(num, data, factor * s.G**2 / (data["eta"] * int(data["m"])))
+
+
+def _promised_from_start(setting: Setting, variant: str) -> Bound:
+    s, form = setting, form_of(variant)
+    eta = s.eta if s.eta is not None else s.start_step(tier_of(variant), form, stable=True)
+    g0 = s.g_0(form)
+    return Bound(17 * g0**2 / (eta * s.n), {"g_0": g0, "eta": eta, "gamma": s.gamma})
 
 
 def _start_families() -> tuple[Any, ...]:
     return tuple(
         replace(
-            start_family(f"population, {tier}", tier, training_root, training_step),
+            start_family(f"population, {form}", form, training_root, stable_step),
             draw=functools.partial(_draw_start, n=2, d=1, T=2, G=2, readout="full"),
         )
-        for tier in ("v2", "sharp")
+        for form in ("v2", "printed", "sharp")
     )
 
 
@@ -326,10 +356,15 @@ on_populations(
     sides=_from_start,
     naive=_from_start_naive,
     families=_start_families(),
-    hypotheses=TRAINING,
+    hypotheses=STABLE_TRAINING,
+    bound=_promised_from_start,
+    requires=functools.partial(required, stable=True),
+    quantity="gap",
     forms={
         "corrected": ("g_0 = sqrt(2) G: 34 for 17", "E2"),
-        "sharp": ("the same with sharp beta_3 in the conditions on H and eta", "E9"),
+        "printed": ("g_0 = G: the proof is wrong, the bound is not", "E2"),
+        "v1": ("as corrected, with the first text's beta_3", "E9"),
+        "sharp": (f"g_0 = G, with {SHARP_GAP[0]}", "E9"),
     },
     errata=("E2", "E32"),
 )

@@ -14,7 +14,7 @@ from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.slow import Arithmetic, dot
 from . import constants, model, naive, naive_constants
-from .declare import claim, false
+from .declare import claim, false, tier_of
 from .instances import ModelInstance, as_rows, draw_models, signs
 from .naive import Data, Rows
 
@@ -82,6 +82,7 @@ class NaiveStart:
         )
         self.G = (2 * self.B_Phi - num.log(data["eps"])) / self.gamma
         self.R, (self.T, self.d) = naive.token_bound(num, data), naive.shape(data)
+        self.readout: str = data["readout"]
 
     def _slope(self, data: Data, part: naive.Sample) -> Any:
         rows = zip(data["k"], part.gradients, self.direction, strict=True)
@@ -113,7 +114,7 @@ def _project(i: StartInstance, tier: str, root: Any, step: Any = None) -> StartI
 
 
 def _realizable_root(i: StartInstance, tier: str) -> Any:
-    return constants.realizable_root(i.G, i.B_2, i.B_Phi, i.R, i.T, i.d, tier)
+    return constants.realizable_root(i.G, i.B_2, i.B_Phi, i.R, i.T, i.d, tier, i.readout)
 
 
 def draw_starts(rng: np.random.Generator, count: int, **shape: Any) -> StartInstance:
@@ -156,8 +157,9 @@ DIRECTION = Hypothesis(
 )
 
 
-def tier_of(variant: str) -> str:
-    return "sharp" if variant == "sharp" else "v2"
+def form_of(variant: str) -> str:
+    """Which g_0 Corollary 5 is stated with: G as printed and in its sharp form, else sqrt(2) G."""
+    return "printed" if variant in ("printed", "sharp") else "corrected"
 
 
 def _wide_limit(i: StartInstance, variant: str) -> Any:
@@ -166,7 +168,7 @@ def _wide_limit(i: StartInstance, variant: str) -> Any:
 
 def _wide_limit_naively(num: Arithmetic, data: Data, variant: str) -> Any:
     s = NaiveStart(num, data)
-    wanted = (s.G, s.B_2, s.B_Phi, s.R, s.T, s.d, tier_of(variant))
+    wanted = (s.G, s.B_2, s.B_Phi, s.R, s.T, s.d, tier_of(variant), s.readout)
     return num.sqrt(s.H) / naive_constants.realizable_root(num, *wanted)
 
 
@@ -180,12 +182,13 @@ WIDE = Hypothesis(
 
 
 def _margin_ceiling(i: StartInstance, variant: str) -> Sides:
-    return Sides(i.gamma, 2**0.5 * constants.beta_1(i.B_2, i.R, i.T))
+    return Sides(i.gamma, 2**0.5 * constants.beta_1(i.B_2, i.R, i.T, i.readout))
 
 
 def _margin_ceiling_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     s = NaiveStart(num, data)
-    return s.gamma, num.sqrt(num.number(2)) * naive_constants.beta_1(num, s.B_2, s.R, s.T)
+    slope = naive_constants.beta_1(num, s.B_2, s.R, s.T, s.readout)
+    return s.gamma, num.sqrt(num.number(2)) * slope
 
 
 claim(
@@ -282,6 +285,7 @@ claim(
     forms={
         "printed": false("g_0 = G, forgetting that |theta_*| is sqrt(2)", "E2"),
         "corrected": ("g_0 = sqrt(2) G", "E2"),
+        "v1": ("the same with the first text's beta_3 in the condition on H", "E9"),
         "sharp": ("the same with sharp beta_3 in the condition on H", "E2"),
     },
     where="App. C.3",

@@ -69,6 +69,8 @@ class Pairs:
     """An upper bound of L^{-i} between the two."""
     widths: Any
     """N on the segment."""
+    width: Any
+    """N at theta_k."""
     path: Any
     """L(theta_k)."""
 
@@ -104,8 +106,9 @@ def pairs_of(i: RunInstance) -> Pairs:
 
     found = jax.vmap(compare)(jnp.arange(n), shares(n))
     path = jax.vmap(lambda moved: model.loss(i, i.rows + moved))(whole[:-1])
+    width = jax.vmap(lambda moved: model.widest(i.rows + moved))(whole[:-1])
     distance, own, here, there, highest, widths = found
-    return Pairs(distance, own, here, there, highest, widths, path)
+    return Pairs(distance, own, here, there, highest, widths, width, path)
 
 
 def naive_pairs(num: Arithmetic, data: Data) -> list[dict[str, list[Any]]]:
@@ -133,6 +136,7 @@ def naive_pairs(num: Arithmetic, data: Data) -> list[dict[str, list[Any]]]:
                 "there": [s.losses[-1] for s in segments],
                 "highest": [s.highest() for s in segments],
                 "segments": segments,
+                "width": [naive.widest(num, a) for a, _ in steps[:-1]],
                 "path": [naive.loss(num, data, a) for a, _ in steps[:-1]],
             }
         )
@@ -180,28 +184,40 @@ def _naive_entries(tables: list[Any], factor: Any, extra: Any) -> tuple[Any, Any
     return lhs, rhs
 
 
+def _own_share(i: RunInstance, pairs: Pairs) -> Any:
+    """(eta/n) beta_1(theta_k) l_i(theta_k)."""
+    beta_1 = constants.beta_1(pairs.width, i.R, i.T, i.readout)
+    return i.eta / len(i.y) * beta_1[None] * pairs.own
+
+
+def _naive_own_share(num: Arithmetic, data: Data) -> Any:
+    R, (T, _) = naive.token_bound(num, data), naive.shape(data)
+
+    def share(table: Any, k: int) -> Any:
+        beta_1 = naive_constants.beta_1(num, table["width"][k], R, T, data["readout"])
+        return data["eta"] / len(data["y"]) * beta_1 * table["own"][k]
+
+    return share
+
+
 def _eq_20(i: RunInstance, variant: str) -> Sides:
     pairs = pairs_of(i)
     shape = (i.T, i.d, variant, i.readout)
     slope = constants.beta_3(pairs.widths, i.R, *shape) / jnp.sqrt(i.H)
     grown = 1 + i.eta * slope * pairs.highest
     smooth = i.eta * constants.beta_2(pairs.widths, i.R, i.H, *shape)
-    own = constants.beta_1(pairs.widths, i.R, i.T, i.readout) * pairs.own
-    return _entries(pairs, jnp.maximum(grown, smooth), i.eta / len(i.y) * own)
+    return _entries(pairs, jnp.maximum(grown, smooth), _own_share(i, pairs))
 
 
 def _eq_20_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    eta, n, root = data["eta"], len(data["y"]), num.sqrt(naive.total(num, data))
+    eta, root = data["eta"], num.sqrt(naive.total(num, data))
 
     def factor(table: Any, k: int) -> Any:
         segment = table["segments"][k]
         grown = 1 + eta * segment.beta_3(variant) / root * table["highest"][k]
         return num.largest([grown, eta * segment.beta_2(variant)])
 
-    def extra(table: Any, k: int) -> Any:
-        return eta / n * table["segments"][k].beta_1() * table["own"][k]
-
-    return _naive_entries(naive_pairs(num, data), factor, extra)
+    return _naive_entries(naive_pairs(num, data), factor, _naive_own_share(num, data))
 
 
 on_pairs(
@@ -209,7 +225,7 @@ on_pairs(
     "One step of a run and of its left-out run",
     "Eqs. (20), (86)",
     "|theta_{k+1} - theta_{k+1}^{-i}| is at most the expansion of (19) for L^{-i} times "
-    "|theta_k - theta_k^{-i}|, plus (eta/n) beta_1 l_i(theta_k).",
+    "|theta_k - theta_k^{-i}|, plus (eta/n) beta_1(theta_k) l_i(theta_k).",
     r"\|\theta_{k+1}-\theta_{k+1}^{-i}\|\le\max_\alpha\{\cdot\}\|\theta_k-\theta_k^{-i}\|"
     r"+\frac{\eta\beta_1(\theta_k)}n\ell_i(\theta_k)",
     sides=_eq_20,
@@ -221,24 +237,21 @@ on_pairs(
 
 def _eq_21(i: RunInstance, variant: str) -> Sides:
     pairs = pairs_of(i)
-    beta_1, beta_3 = tilde(i, variant)
+    _, beta_3 = tilde(i, variant)
     x = i.eta * beta_3 / jnp.sqrt(i.H)
     factor = (1 + x) * pairs.highest if variant == "printed" else 1 + x * pairs.highest
-    return _entries(pairs, factor, i.eta / len(i.y) * beta_1 * pairs.own)
+    return _entries(pairs, factor, _own_share(i, pairs))
 
 
 def _eq_21_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    beta_1, beta_3 = naive_tilde(num, data, variant)
-    eta, n = data["eta"], len(data["y"])
-    x = eta * beta_3 / num.sqrt(naive.total(num, data))
+    _, beta_3 = naive_tilde(num, data, variant)
+    x = data["eta"] * beta_3 / num.sqrt(naive.total(num, data))
 
     def factor(table: Any, k: int) -> Any:
         top = table["highest"][k]
         return (1 + x) * top if variant == "printed" else 1 + x * top
 
-    return _naive_entries(
-        naive_pairs(num, data), factor, lambda table, k: eta / n * beta_1 * table["own"][k]
-    )
+    return _naive_entries(naive_pairs(num, data), factor, _naive_own_share(num, data))
 
 
 def _confident() -> tuple[LeftOutInstance, ...]:
@@ -269,7 +282,7 @@ on_pairs(
     "Under Theorem 3's conditions and (84) the expansion is 1 + (eta "
     "beta_3(B)/sqrt(H)) max L^{-i}.",
     r"\|\theta_{k+1}-\theta_{k+1}^{-i}\|\le\Bigl(1+\frac{\eta\tilde\beta_3}{\sqrt H}"
-    r"\max\widehat L^{-i}\Bigr)\|\theta_k-\theta_k^{-i}\|+\frac{\eta\tilde\beta_1}n"
+    r"\max\widehat L^{-i}\Bigr)\|\theta_k-\theta_k^{-i}\|+\frac{\eta\beta_1(\theta_k)}n"
     r"\ell_i(\theta_k)",
     sides=_eq_21,
     naive=_eq_21_naive,

@@ -59,6 +59,11 @@ def head_slope(S: Number, P: Number, R: Number, T: int) -> Number:
     return 2 * R**3 * T * (S + P) + T**0.5 * R
 
 
+def sufficient_heads(gamma: Number, slope: Number, n: Number, delta: Number) -> Number:
+    """H of Lemma 15, 16 (slope/gamma_*)^2 2 log(n/delta): enough for gamma_*/2, and not needed."""
+    return 32 * (slope / gamma) ** 2 * log(n / delta)
+
+
 def scores(S: Number, Z_mu: Number, Z_nu: Number) -> tuple[Number, Number]:
     """(A, B) of (129): logits of relevant tokens are at least A, of others at most B."""
     return S**4 - S**2 * (Z_mu + Z_nu), 2 * (Z_mu**2 + Z_mu * Z_nu + S**2 * Z_mu)

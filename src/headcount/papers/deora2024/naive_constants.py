@@ -70,25 +70,55 @@ def rho(
     return smooth * slope * slope
 
 
+def stable_rho(
+    num: Arithmetic,
+    B: Number,
+    R: Number,
+    H: Number,
+    T: int,
+    d: int,
+    tier: str,
+    readout: str = "full",
+) -> Number:
+    """The same where eta beta_1(B)^2 <= 1 is asked for, too."""
+    slope = beta_1(num, B, R, T, readout)
+    return num.largest([slope * slope, rho(num, B, R, H, T, d, tier, readout)])
+
+
 def start_loss(num: Arithmetic, B_Phi: Number) -> Number:
     """log(1 + e^{B_Phi})."""
     return num.log(1 + num.exp(B_Phi))
 
 
 def realizable_root(
-    num: Arithmetic, G: Number, B_2: Number, B_Phi: Number, R: Number, T: int, d: int, tier: str
+    num: Arithmetic,
+    G: Number,
+    B_2: Number,
+    B_Phi: Number,
+    R: Number,
+    T: int,
+    d: int,
+    tier: str,
+    readout: str = "full",
 ) -> Number:
     """What sqrt(H) must reach in (98)."""
     if tier == "sharp":
         root = num.sqrt(num.number(2))
-        return G * G * beta_3(num, B_2 + root * G, R, T, d, tier) / B_Phi
-    lead = beta_3(num, num.number(1), R, T, d, tier) * 5 / 2
+        return G * G * beta_3(num, B_2 + root * G, R, T, d, tier, readout) / B_Phi
+    lead = beta_3(num, num.number(1), R, T, d, tier, readout) * 5 / 2
     return lead * B_2 / B_Phi * G * G * num.largest([num.number(1), G])
 
 
 def good_start_root(
-    num: Arithmetic, g0: Number, B_2: Number, R: Number, T: int, d: int, tier: str
+    num: Arithmetic,
+    g0: Number,
+    B_2: Number,
+    R: Number,
+    T: int,
+    d: int,
+    tier: str,
+    readout: str = "full",
 ) -> Number:
     """What sqrt(H) must reach in Corollary 5."""
-    lead = 128 * beta_3(num, 4 * g0 + B_2, R, T, d, tier) * g0 * g0
+    lead = 128 * beta_3(num, 4 * g0 + B_2, R, T, d, tier, readout) * g0 * g0
     return lead if tier == "sharp" else lead * B_2

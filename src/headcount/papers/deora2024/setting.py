@@ -95,24 +95,26 @@ class Setting:
         """L(theta)."""
         return 1 / self.K if self.target_loss is None else self.target_loss
 
-    def largest_step(self, tier: str) -> float:
-        """The largest eta of Theorem 3."""
+    def largest_step(self, tier: str, *, stable: bool = False) -> float:
+        """The largest eta of Theorem 3; `stable`: of Theorem 4, with eta beta_1(B)^2 <= 1, too."""
         B = constants.reach(self.D, self.N)
-        rho = constants.rho(B, self.R, float(self.H), self.T, self.d, tier, self.readout)
+        rho_of = constants.stable_rho if stable else constants.rho
+        rho = rho_of(B, self.R, float(self.H), self.T, self.d, tier, self.readout)
         return float(constants.largest_step(rho, self.D, self.K, self.L_theta, self.L_0))
 
-    def step(self, tier: str) -> float:
-        """eta, by default the largest that Theorem 3 allows."""
-        return self.largest_step(tier) if self.eta is None else self.eta
+    def step(self, tier: str, *, stable: bool = False) -> float:
+        """eta, by default the largest that Theorem 3 (`stable`: Theorem 4) allows."""
+        return self.largest_step(tier, stable=stable) if self.eta is None else self.eta
 
     def g_0(self, form: str = "corrected") -> float:
         """The realizability distance at 1/K [deora2024, Prop. 7]."""
         return float(constants.g_0(self.B_Phi, self.gamma, 1 / self.K, form))
 
-    def start_step(self, tier: str) -> float:
-        """The largest eta of Corollary 5."""
-        B = 4 * self.g_0() + self.B_2
-        rho = constants.rho(B, self.R, float(self.H), self.T, self.d, tier, self.readout)
+    def start_step(self, tier: str, form: str = "corrected", *, stable: bool = False) -> float:
+        """The largest eta of Corollary 5; `stable`: of its second half."""
+        B = 4 * self.g_0(form) + self.B_2
+        rho_of = constants.stable_rho if stable else constants.rho
+        rho = rho_of(B, self.R, float(self.H), self.T, self.d, tier, self.readout)
         first = (2 * self.B_Phi / self.gamma) ** 2 / constants.start_loss(self.B_Phi)
         return float(min(1.0, 1 / rho, first))
 

@@ -102,12 +102,15 @@ def mixture_margins(
     R = max(1.0, measured["R"].value)
     cost = {t: mixture_constants.p_term(P, R, S, Z, T, t) for t in ("printed", "sharp")}
     star = {t: mixture_constants.gamma_star(S, T, M, zeta, Z_mu, Z_nu, cost[t]) for t in cost}
+    slope = mixture_constants.head_slope(S, P, R, T)
+    heads = mixture_constants.sufficient_heads(star["printed"], slope, len(dataset.y), 0.05)
     return {
         "Z_mu": float(Z_mu),
         "Z_nu": float(Z_nu),
         "S^2/8": S**2 / 8,
         "gamma_* (7)": float(star["printed"]),
         "gamma_*, sharp in p": float(star["sharp"]),
+        "H of Lemma 15, delta = 0.05": float(heads) if star["printed"] > 0 else math.inf,
         "gamma_lin (132)": float(mixture_constants.gamma_lin(S, T, zeta, Z_mu)),
         "linear SVM margin": linear_margin(dataset.x, dataset.y).gamma,
         "gamma_attn (11)": float(mixture_constants.gamma_attn(S, T, Z_mu, eps)),

@@ -169,11 +169,11 @@ CONDITION_3 = Hypothesis(
     lambda num, data: _conditions_naively(num, data)[1],
 )
 STEP_SIZE = Hypothesis(
-    "gamma <= 1/C",
-    lambda i: i.gamma,
-    lambda num, data: data["gamma"],
-    step_limit,
-    step_limit_naively,
+    "gamma <= 1/C",  # as 1 <= 1/(gamma C): 1/C may be below the absolute slack of a check
+    lambda i: jnp.ones(()),
+    lambda num, data: num.number(1),
+    lambda i, variant: step_limit(i, variant) / i.gamma,
+    lambda num, data, variant: step_limit_naively(num, data, variant) / data["gamma"],
 )
 ROOM = Hypothesis("the step stays within lambda-bar", _room_used, _room_used_naively)
 

@@ -163,6 +163,7 @@ figure = register(
         verdicts=verdicts,
         plot=plot,
         layout=(1, 2),
-        notes="B_2, B_Phi and gamma are measured on n samples of bounded DM1; n enters as K = n.",
+        notes="B_2, B_Phi and gamma are measured on n samples of bounded DM1; n enters as K = n. "
+        "Proposition 7 needs the sqrt(2) of `corrected`; Corollary 5 holds without it, too.",
     )
 )  # fmt: skip
