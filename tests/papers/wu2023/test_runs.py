@@ -12,7 +12,7 @@ import pytest
 from headcount.core import BadArgument, float64, stream
 from headcount.kernels import limit_wu2023, ntk
 from headcount.models import Encoder, EncoderParams, initialisations, output_scale, softmax_scale
-from headcount.papers.wu2023 import model, proposition_1, runs
+from headcount.papers.wu2023 import constants, model, proposition_1, runs
 from headcount.papers.wu2023.hessian import scalar_hessian
 from headcount.papers.wu2023.instances import PairInstance
 from headcount.papers.wu2023.rates import WidthTable
@@ -60,6 +60,18 @@ def test_the_printed_constants_allow_a_step_that_diverges() -> None:
     assert proof.twin.lhs > 4 * proof.twin.rhs
     # With the corrected constants the same step is refused.
     assert "gamma <= 1/C fails" in judge(claim, step, "corrected").message
+
+
+def test_the_corrected_step_size_falls_like_one_over_N() -> None:
+    """E23: four times the samples and the loss make C four times as large, and not eight."""
+    i = RUNS[0].sample(stream(5, "wu2023"))
+    with float64():
+        few = model.sizes(i)
+        C = [
+            constants.smoothness(few._replace(N=k * few.N), i.lam, k * i.start_loss, "corrected")
+            for k in (1, 4)
+        ]
+    np.testing.assert_allclose(C[1], 4 * C[0], rtol=1e-12)
 
 
 def test_a_tiny_step_is_compared_with_a_tinier_limit() -> None:

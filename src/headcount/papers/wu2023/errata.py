@@ -185,7 +185,8 @@ add_errata(
         "E23",
         "Remark after Prop. 1",
         "gamma is of order N^{-1/2}.",
-        "c1 c2 grows like N and c3 l(theta^0) like N^{3/2}: gamma is of order N^{-3/2}.",
+        "c1 c2 grows like N and c3 l(theta^0) like N^{3/2}: gamma is of order N^{-3/2}; with the "
+        "sqrt(2 l(theta^0)) of E9 it is N^{-1}.",
         "C itself.",
     ),
     (
