@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from headcount import training
 from headcount.cli import _train, app, run
@@ -256,6 +258,21 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts():
         assert asked.wait(5)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_live_line_of_an_audit_fits_80_columns(monkeypatch):
+    screen = io.StringIO()
+    wide = Console(file=screen, width=80, force_terminal=True, color_system=None)
+    monkeypatch.setattr("rich.console.Console", lambda **given: wide)
+    with _train.training_progress(20, quiet=False) as bar:
+        bar(20, 20, 0.000779931)
+        bar.say("judging deora2024/fact-1-jacobian (23 of 70)")
+        wide.file.truncate(0)
+        bar._bar.refresh()
+        shown = screen.getvalue()
+    assert "judging deora2024/fact-1-jacobian (23 of 70)" in shown
+    assert "left" in shown
+    assert "…" not in shown
 
 
 def test_completion_and_python_m():

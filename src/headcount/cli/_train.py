@@ -206,14 +206,15 @@ class TrainingBar:
 
     def __init__(self, bar: Progress, steps: int) -> None:
         self._bar = bar
-        self._task = bar.add_task("training", total=steps, loss="-")
+        self._task = bar.add_task("training", total=steps, told=f"0/{steps}")
 
     def __call__(self, done: int, total: int, loss: float) -> None:
-        self._bar.update(self._task, completed=done, loss=f"{loss:.4g}")
+        self._bar.update(self._task, completed=done, told=f"{done}/{total} loss {loss:.4g}")
 
     def say(self, text: str) -> None:
         """What happens now, such as the claim that is judged."""
-        self._bar.update(self._task, description=text)
+        # The steps are done then, and a line of 80 columns has no room for them beside the words.
+        self._bar.update(self._task, description=text, told="")
 
 
 @contextmanager
@@ -230,8 +231,7 @@ def training_progress(steps: int, *, quiet: bool) -> Iterator[TrainingBar | None
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=12),
-        TextColumn("{task.completed}/{task.total}"),
-        TextColumn("loss {task.fields[loss]}"),
+        TextColumn("{task.fields[told]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeLeft(),
