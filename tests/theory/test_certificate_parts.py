@@ -298,6 +298,9 @@ def test_small_tables() -> None:
     rows = slack_table([("a", 100.0, 1.0), ("b", 1.0, 0.0)])
     assert rows[0] == {"factor": "a", "bound": 100.0, "measured": 1.0, "orders": 2.0}
     assert rows[1]["orders"] == pytest.approx(300)
+    for bound, measured in ((1.0, math.inf), (0.0, 1.0), (math.nan, 1.0)):  # of a run that diverged
+        (row,) = slack_table([("c", bound, measured)])
+        assert math.isnan(float(row["orders"]))
     observed = Observed(0, None, {Point: [1, 2]})
     assert observed.instances(Point) == [1, 2]
     assert observed.instances(int) == ()

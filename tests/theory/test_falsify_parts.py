@@ -202,6 +202,12 @@ def test_what_is_said_of_a_search() -> None:
     assert said().message.endswith("the constant could shrink by at most 0.9 (here)")
     assert said(violated=True, worst_ratio=1.25).message == "violated: ratio 1.25 (here)"
     assert said(violated=True, worst_ratio=1 + 2e-8).message == "violated: ratio 1 + 2e-08 (here)"
+    equal = said(identity=True, worst_ratio=0.25)
+    assert (
+        equal.message == "survived 7 instances: the two sides agree to 2.5e-10 of their size (here)"
+    )
+    close = said(per_size=table, worst_ratio=1 + 1e-12)  # rounding, and no violation
+    assert "worst ratio 1 (here)" in close.message
     assert said(worst_ratio=math.nan).message.startswith("nothing is tested: none of 7 instances")
     assert said(violated=True, worst_ratio=2.0, proof=PROVED).message.startswith(
         "the violation is proved: ratio"

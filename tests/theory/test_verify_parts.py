@@ -87,7 +87,8 @@ def test_points_that_violate() -> None:
     assert own._enclosed(((0.6, 0.9),))[2] is True  # type: ignore[index]
     assert own._enclosed(((0.4, 0.9),))[2] is False  # type: ignore[index]
     assert own._enclosed(((0.5, 0.5),))[2] is False  # type: ignore[index]
-    assert own.shown((0.375,)) == {"instance": {"x": 0.375}, "sides": (0.375, 0.25)}
+    expected = {"instance": {"x": 0.375}, "sides": (0.375, 0.25), "excess": "0.125"}
+    assert own.shown((0.375,)) == expected
     found = verify(small)
     assert found.answer == "false"
     assert 0.25 < found.instance["x"] <= 0.5

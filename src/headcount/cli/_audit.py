@@ -242,8 +242,10 @@ def _number(value: Any) -> str:
 
 
 def _slack_rows(report: Audit) -> list[tuple[str, ...]]:
-    """Each factor of the closed bounds, the worst first."""
-    rows = sorted(report.slack, key=lambda row: -float(row["orders"]))
+    """Each factor of the closed bounds, the worst first; what cannot be compared comes last."""
+    import numpy as np
+
+    rows = sorted(report.slack, key=lambda row: -np.nan_to_num(float(row["orders"]), nan=-np.inf))
     return [
         (str(r["factor"]), f"{r['bound']:.3g}", f"{r['measured']:.3g}", f"{r['orders']:.1f}")
         for r in rows

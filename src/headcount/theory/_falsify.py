@@ -79,6 +79,8 @@ class Falsification:
     """The instance as nested lists, by variable."""
     shown: Shown | None = None
     """For a lemma: the counterexample as text, LaTeX and Python."""
+    identity: bool = False
+    """Whether the claim is an equality: its ratio is a difference in units of rounding."""
 
     @property
     def proved(self) -> bool:
@@ -101,6 +103,10 @@ class Falsification:
         if np.isnan(self.worst_ratio):
             none = f"none of {self.instances} instances meets the hypotheses and can be evaluated"
             return f"nothing is tested: {none}"
+        if self.identity:
+            apart = round_up(min(self.worst_ratio, 1.0) * ROUNDING)
+            agree = f"the two sides agree to {apart} of their size"
+            return f"survived {self.instances} instances: {agree} ({self.where})"
         if self.per_size and 0 < self.worst_ratio < LOOSE:
             factor = round_up(1 / self.worst_ratio)
             return (
@@ -110,11 +116,11 @@ class Falsification:
         if self.per_size:
             return (
                 f"survived {self.instances} instances: worst ratio "
-                f"{round_up(self.worst_ratio, 7)} ({self.where})"
+                f"{round_up(min(self.worst_ratio, 1.0), 7)} ({self.where})"
             )
         return (
             f"survived {self.instances} instances; the constant could shrink by at most "
-            f"{self.worst_ratio:.4g} ({self.where})"
+            f"{min(self.worst_ratio, 1.0):.4g} ({self.where})"
         )
 
     def to_json(self, certificate: str | None = None) -> dict[str, Any]:
@@ -247,7 +253,8 @@ def settle(
     Where float64 sees its own rounding, the candidate's ratio is that of the slow twin's balls.
     """
     own = list(claim.variants).index(name)
-    best = Falsification(claim.id, name, 0.0, False, 0, _NOTHING, 0.0)
+    identity = claim.kind is Kind.IDENTITY
+    best = Falsification(claim.id, name, 0.0, False, 0, _NOTHING, 0.0, identity=identity)
     undecided, doubtful, unproved = best, 0, 0
     scored = any(candidate.scores[own] > -np.inf for candidate in found)
     order = sorted(found, key=lambda c: -c.scores[own])

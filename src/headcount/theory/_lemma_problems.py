@@ -39,6 +39,8 @@ def check_program(lemma: Lemma, variant: str, sizes: Sizes) -> None:
             checks = jax.eval_shape(
                 lambda i: [(h.value(i), h.limit(i, variant)) for h in lemma.hypotheses], one
             )
+            if all(side.dtype.kind == "f" for side in sides):  # else there is more to say
+                jax.eval_shape(jax.grad(lambda i: _total(lemma, i, variant)), one)
     except Exception as error:  # the function is the user's: it may raise anything
         raise _raised(lemma, error, where) from error
     for name, side in zip(("left", "right"), sides, strict=True):
@@ -59,6 +61,12 @@ def check_program(lemma: Lemma, variant: str, sizes: Sizes) -> None:
             if part.dtype.kind not in "fiu":
                 problem = f"hypothesis {hypothesis.name!r} is of type {part.dtype} {where}"
                 raise BadArgument("lemma", lemma.id, problem, fix="return real numbers")
+
+
+def _total(lemma: Lemma, instance: Instance, variant: str) -> Any:
+    """Both sides added up: what has a slope can be climbed."""
+    lhs, rhs = lemma.sides(instance, variant)[:2]
+    return jnp.sum(lhs) + jnp.sum(rhs)
 
 
 def _raised(lemma: Lemma, error: Exception, where: str) -> BadArgument:

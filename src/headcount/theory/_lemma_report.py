@@ -15,6 +15,7 @@ from ..core import float64, ordered, round_down
 from ._claim import Instance
 from ._lemma import Lemma
 from ._spaces import Sizes
+from ._verdict import above_one
 
 LOOSE = 0.5
 """A bound whose worst ratio is below this could be tightened, and is told so."""
@@ -125,9 +126,13 @@ def _shown(lemma: Lemma, variant: str, instance: Instance, lhs: float, rhs: floa
     ]
     relation = r"\ne" if lemma.kind == "identity" else ">"
     latex = f"For ${'$, $'.join(formulas)}$ the left side is ${left}{relation}{right}$."
-    ratio = f", ratio {round_down(lhs / rhs, 6)}" if rhs > 0 else ""
+    ratio = f", ratio {_ratio(lhs / rhs)}" if rhs > 0 else ""
     text = f"{in_words(lemma, instance, 2000)}: left side {left}, right side {right}{ratio}"
     return Shown(text, latex, _python(lemma, variant, sizes, raws))
+
+
+def _ratio(ratio: float) -> str:
+    return above_one(ratio) if ratio > 1 else round_down(ratio, 6)
 
 
 def _python(lemma: Lemma, variant: str, sizes: Sizes, raws: dict[str, Any]) -> str:

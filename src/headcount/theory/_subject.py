@@ -59,10 +59,16 @@ def slack_table(pairs: Iterable[tuple[str, Any, Any]]) -> list[dict[str, float |
             "factor": name,
             "bound": float(bound),
             "measured": float(measured),
-            "orders": math.log10(float(bound) / max(float(measured), 1e-300)),
+            "orders": _orders(float(bound), float(measured)),
         }
         for name, bound, measured in pairs
     ]
+
+
+def _orders(bound: float, measured: float) -> float:
+    """log10 of bound over measured; NaN where a run diverged and there is nothing to compare."""
+    ratio = bound / max(measured, 1e-300)
+    return math.log10(ratio) if ratio > 0 else math.nan
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ g(mid) + g'(box) (box - mid) with the derivative enclosed on the lemma's own jax
 derivative keeps its sign, or g is convex and grows away from a face, the box is replaced by the
 face at which g is smallest, which decides sides that meet on a face. Boxes that stay open are
 halved. Sides that meet inside the domain can only be separated up to a factor 1 + tolerance, and
-the result says so. Derivatives are used only on boxes where no side may jump; those of functions
-with a derivative of their own (`jax.custom_jvp`) are trusted.
+the result says so. Derivatives are used only on boxes where no side may jump; a derivative that a
+function brings along (`jax.custom_jvp`) is used only where the function is JAX's or Headcount's.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class Verification:
     seconds: float
     instance: dict[str, Any] = field(default_factory=dict)
     sides: tuple[float, float] = (float("nan"), float("nan"))
+    excess: str = ""
+    """lhs - rhs at the counterexample."""
 
     @property
     def message(self) -> str:
@@ -74,6 +76,8 @@ class Verification:
         if self.answer is Answer.FALSE:
             shown = ", ".join(f"{name}={value}" for name, value in self.instance.items())
             left, right = ordered(*self.sides, 9)
+            if left == right:  # float64 does not tell them apart
+                return f"false: {left} exceeds {right} by {self.excess} at {shown}"
             return f"false: {left} > {right} at {shown}"
         if self.answer is Answer.OPEN:
             return f"open: {self.open_share:.3g} of the domain is not decided"
@@ -322,8 +326,7 @@ class _Search:
             return None
         return list(found[0])
 
-    @staticmethod
-    def _run(program: BallProgram, cell: Cell) -> Any:
+    def _run(self, program: BallProgram, cell: Cell) -> Any:
         try:
             box = np.array([hull(arb(a), arb(b)) for a, b in cell], dtype=object)
             return program.run(BITS, [box])
@@ -331,7 +334,7 @@ class _Search:
             return None
         except Unsupported as error:
             problem = f"cannot be enclosed: {error}"
-            raise BadArgument("lemma", "function", problem, fix="use falsify") from error
+            raise BadArgument("lemma", self.lemma.id, problem, fix="use falsify") from error
 
     def _violates(self, point: tuple[float, ...]) -> bool:
         found = self._run(self._values, tuple((x, x) for x in point))
@@ -346,7 +349,9 @@ class _Search:
         (lhs, rhs, _), _ = self._run(self._values, tuple((x, x) for x in point))
         flat = np.array(point)
         points = {name: np.asarray(x).tolist() for name, x in self._points(flat).items()}
-        return {"instance": points, "sides": (float(arb(lhs)), float(arb(rhs)))}
+        sides = float(arb(lhs)), float(arb(rhs))
+        excess = (arb(lhs) - arb(rhs)).str(3, radius=False)
+        return {"instance": points, "sides": sides, "excess": excess}
 
 
 _OPEN, _CLOSE, _CLOSED = range(3)
