@@ -85,12 +85,12 @@ def test_the_width_for_endlessly_many_steps() -> None:
     promise: Any = Told(lambda s: 10 / s.width + 4 / s.steps)
     value, note = _count._width_with_free_steps(promise, Line(width_step=2), 1.0)
     assert value == 10.0
-    assert note == "with endlessly many steps; at twice this width steps: 8"
+    assert note == "with endlessly many steps; at twice this width 8 suffice"
     step: Any = Told(lambda s: 10 / s.width if s.steps == 2**1000 and s.width < 15 else 9.0)
-    assert "steps: none suffices" in _count._width_with_free_steps(step, Line(), 1.0)[1]
+    assert "width none suffices" in _count._width_with_free_steps(step, Line(), 1.0)[1]
     floor: Any = Told(lambda s: 2 + 1 / s.width)
     note = _count._width_with_free_steps(floor, Line(), 1.0)[1]
-    assert note == "even with endlessly many steps no width brings the bound below 2"
+    assert note == "with any number of steps no width brings the bound below 2"
 
 
 def test_the_width_for_the_best_number_of_steps() -> None:
@@ -103,7 +103,7 @@ def test_the_width_for_the_best_number_of_steps() -> None:
     assert _count._width_with_free_steps(growing, Line(width_step=2), 1.0)[0] == 2.0
     never: Any = Told(lambda s: 3.0 * s.steps)
     note = _count._width_with_free_steps(never, Line(), 1.0)[1]
-    assert note == "even with endlessly many steps no width brings the bound below 3"
+    assert note == "with any number of steps no width brings the bound below 3"
 
 
 @pytest.mark.parametrize("variant", ["v2", "sharp"])

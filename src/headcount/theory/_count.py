@@ -261,15 +261,15 @@ def _width_with_free_steps(
     if found is None:
         pairs = coarse_pairs(widths, steps)
         line = (free.resized(width=width, steps=count) for width, count in pairs)
-        return None, _never(promise, line, "even with endlessly many steps no width")
+        return None, _never(promise, line, "with any number of steps no width")
     width, count = found
     if count != _LARGEST:
         taken = round_up(_at_least(count))
         return _at_least(width), f"with {taken} steps, the number that asks for the fewest heads"
     doubled = free.resized(width=2 * width)
     fewest = _least(lambda k: promise(doubled.resized(steps=k)) <= loss)
-    taken = round_up(_at_least(fewest[0])) if fewest is not None else "none suffices"
-    return _at_least(width), f"with endlessly many steps; at twice this width steps: {taken}"
+    taken = f"{round_up(_at_least(fewest[0]))} suffice" if fewest is not None else "none suffices"
+    return _at_least(width), f"with endlessly many steps; at twice this width {taken}"
 
 
 def _largest_step(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
@@ -331,7 +331,8 @@ def practice(
     except _MetAtStart as met:
         value, met_at_start = None, True
         note = f"the loss is {met.loss:.3g} before the first step: nothing to train for"
-    note = f"{len(config.seeds)} seeds, {note}"
+    seeds = len(config.seeds)
+    note = f"{seeds} seed{'s' if seeds != 1 else ''}, {note}"
     answer = Answer(question, "training", "measured", value, note, met_at_start=met_at_start)
     return Practice(answer, tuple(probes[key] for key in sorted(probes)))
 

@@ -113,14 +113,9 @@ class Falsification:
                 f"survived {self.instances} instances; could be tightened by up to a factor of "
                 f"{factor} ({self.where})"
             )
-        if self.per_size:
-            return (
-                f"survived {self.instances} instances: worst ratio "
-                f"{round_up(min(self.worst_ratio, 1.0), 7)} ({self.where})"
-            )
         return (
-            f"survived {self.instances} instances; the constant could shrink by at most "
-            f"{min(self.worst_ratio, 1.0):.4g} ({self.where})"
+            f"survived {self.instances} instances: worst ratio "
+            f"{round_up(min(self.worst_ratio, 1.0), 7)} ({self.where})"
         )
 
     def to_json(self, certificate: str | None = None) -> dict[str, Any]:
