@@ -37,7 +37,7 @@ from headcount.theory._balls import at_precision
 from headcount.theory._certificate import FORMAT
 from headcount.theory._frequency import Frequency, Interval
 from headcount.theory._judge_frequency import judge_exactly
-from headcount.theory._prove import _shown, ratio_in_balls
+from headcount.theory._prove import _seen, ratio_in_balls
 from headcount.theory._search import Candidate
 from headcount.theory._shrink import _SHORTER, _kept, _smaller
 from headcount.theory._starts import STRUCTURES, neighbours, starts
@@ -132,7 +132,9 @@ def test_a_count_is_counted_again(said: int, status: str, monkeypatch: pytest.Mo
     )
     claim = toy(kind=Kind.HIGH_PROBABILITY, families=(), experiment=experiment)
     monkeypatch.setattr(_recheck, "claims", {claim.id: claim})
-    counts = {"exceedances": float(said), "repetitions": 400.0}
+    own = {"seed": 0.0, "delta": 0.5, "ratio": said / 400 / 0.5}
+    low = clopper_pearson(said, 400).low
+    counts = {"exceedances": float(said), "repetitions": 400.0, "low": low, **own}
     result = recheck(Certificate(claim.id, "printed", "frequency", counts, case={"delta": 0.5}))
     assert result.status == status, result.message
     assert result.ratio == pytest.approx(300 / 400 / 0.5)
@@ -160,9 +162,15 @@ def test_work_is_refused_from_the_first_number_too_many(
 def test_the_entry_shown() -> None:
     """Of an identity the one that differs most, of an inequality the worst that is violated."""
     left, right = [arb(1), arb(2), arb(9)], [arb(1.5), arb(5), arb(10)]
-    assert _shown(toy(kind=Kind.IDENTITY), left, right, [True] * 3) == (2.0, 5.0)
-    assert _shown(toy(), left, right, [True] * 3) == (9.0, 10.0)
-    assert _shown(toy(), left, right, [False, True, None]) == (1.0, 1.5)
+    for claim, below, entry in (
+        (toy(kind=Kind.IDENTITY), [True] * 3, (2.0, 5.0)),
+        (toy(), [True] * 3, (9.0, 10.0)),
+        (toy(), [False, True, None], (1.0, 1.5)),
+    ):
+        seen = _seen(claim, left, right, below, ())
+        assert (seen.lhs, seen.rhs) == entry
+        assert seen.ratio == pytest.approx(entry[0] / entry[1])
+        assert float(seen.excess) == entry[0] - entry[1]
 
 
 @pytest.mark.parametrize(
