@@ -19,6 +19,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """Of curves, in the order of `COLOURS`."""
 
 EVERYWHERE = (-math.inf, math.inf)
+"""Any number is a value."""
 NOT_NEGATIVE = (0.0, math.inf)
 """Where norms, errors and counts have values: bands are cut off there."""
 
