@@ -53,6 +53,13 @@ def no_silent_promotion() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def programs_do_not_pile_up() -> Iterator[None]:
+    """What the tests of a file compiled is forgotten: gigabytes in all, of little use to others."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def wrong_shapes() -> Iterator[None]:
     """For tests that pass wrong arrays on purpose: the message must be our own."""
