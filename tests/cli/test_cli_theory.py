@@ -76,6 +76,10 @@ def test_count_searches_real_runs(tmp_path, capsys):
 BAD = {
     "delta": (["audit", *TINY, "--delta", "1.5"], "delta"),
     "model": (["audit", "--model", "wu203"], "wu2023"),
+    "diverged": (
+        ["audit", "--model", "wu2023", "--n", "4", "--width", "8", "--steps", "9", "--eta", "1e9"],
+        "--eta 1000000000.0: makes the run diverge",
+    ),
     "run file": (["audit", "nowhere.nc"], "is not a run"),
     "loss": (["count", "--loss", "-1"], "loss"),
     "no target": (["count", "--theory-only"], "or --gap, and not both"),

@@ -18,6 +18,7 @@ from ._registry import claims
 from ._setting import Setting
 from ._subject import Progress, Subject
 from ._verdict import Outcome, Verdict, decide, judge_hardest, ratio_of
+from .domain import NotFinite
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,12 @@ def _subjects(paper: Paper, config: TrainConfig, **given: Any) -> list[Subject]:
         if name not in known and given.pop(name) is not None:
             problem = f"is not used by the audit of {paper.key}, which trains on its own data"
             raise BadArgument(name, "given", problem, fix="leave it out")
-    return [subject_of(config, seed, **given) for seed in config.seeds]
+    try:
+        return [subject_of(config, seed, **given) for seed in config.seeds]
+    except NotFinite as error:
+        problem = f"makes the run diverge: {error.problem}"
+        fix = "audit a run with a smaller one"
+        raise BadArgument("eta", config.step_size, problem, fix=fix) from error
 
 
 def ask(claim: Claim, subject: Subject, variant: str) -> Verdict | None:

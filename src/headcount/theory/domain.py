@@ -20,6 +20,10 @@ MOST_ENTRIES = 10**6
 MOST_HEADS = 10**5
 
 
+class NotFinite(BadArgument):
+    """An instance with entries that are no numbers, such as the weights of a diverged run."""
+
+
 class Domain:
     """A base for instance classes; shapes are read from the jaxtyping annotations.
 
@@ -48,8 +52,9 @@ class Domain:
         # JAX rebuilds pytrees from tracers, gradients and placeholders: only NumPy is checked,
         # and a batch of instances along a leading axis is raw material for a family.
         if _by_hand(self) and not _batched(self) and (reason := self.problem()) is not None:
+            error = BadArgument if _finite(self) else NotFinite
             name = type(self).__name__
-            raise BadArgument("instance", name, reason, fix="stay inside the domain of the claim")
+            raise error("instance", name, reason, fix="stay inside the domain of the claim")
 
 
 def _by_hand(instance: Any) -> bool:
@@ -59,6 +64,11 @@ def _by_hand(instance: Any) -> bool:
         if not isinstance(value, kinds):
             return False
     return True
+
+
+def _finite(instance: Any) -> bool:
+    values = (np.asarray(getattr(instance, name)) for name in axes_of(type(instance)))
+    return all(np.all(np.isfinite(value)) for value in values if value.dtype.kind == "f")
 
 
 def _batched(instance: Any) -> bool:
