@@ -12,7 +12,7 @@ from flint import arb
 from jax import lax
 
 from headcount.core import BadArgument
-from headcount.theory import Ball, Box, Integers, Signs, Size, _verify, given, lemma, verify
+from headcount.theory import Ball, Box, Integers, Signs, Size, _cells, _verify, given, lemma, verify
 from headcount.theory._balls import hull
 from headcount.theory._verify import Answer, Verification
 
@@ -21,28 +21,28 @@ UP, DOWN, EITHER, FLAT = arb(1), arb(-1), hull(arb(-1), arb(2)), arb(0)
 
 def test_the_face_where_a_function_is_smallest() -> None:
     cell = ((0.0, 1.0), (2.0, 5.0), (-1.0, 1.0))
-    assert _verify._lowest_face(cell, [UP, DOWN, EITHER]) == ((0, 0), (5, 5), (-1, 1))
-    assert _verify._lowest_face(cell, [FLAT, EITHER, UP]) == ((0, 0), (2, 5), (-1, -1))
+    assert _cells.lowest_face(cell, [UP, DOWN, EITHER]) == ((0, 0), (5, 5), (-1, 1))
+    assert _cells.lowest_face(cell, [FLAT, EITHER, UP]) == ((0, 0), (2, 5), (-1, -1))
     point = ((3.0, 3.0),)
-    assert _verify._lowest_face(point, [UP]) == point
+    assert _cells.lowest_face(point, [UP]) == point
     at_least_zero, at_most_zero = hull(arb(0), arb(1)), hull(arb(-1), arb(0))
-    assert _verify._lowest_face(((0.0, 1.0),), [at_least_zero.nonnegative_part()]) == ((0, 0),)
-    assert _verify._lowest_face(((0.0, 1.0),), [-((-at_most_zero).nonnegative_part())]) == ((1, 1),)
+    assert _cells.lowest_face(((0.0, 1.0),), [at_least_zero.nonnegative_part()]) == ((0, 0),)
+    assert _cells.lowest_face(((0.0, 1.0),), [-((-at_most_zero).nonnegative_part())]) == ((1, 1),)
 
 
 def test_a_box_is_halved_where_the_function_varies_most() -> None:
     cell = ((0.0, 2.0), (0.0, 3.0))
-    assert _verify._halves(cell, None) == [((0, 2), (0, 1.5)), ((0, 2), (1.5, 3))]
-    assert _verify._halves(cell, [arb(5), arb(1)]) == [((0, 1), (0, 3)), ((1, 2), (0, 3))]
-    assert _verify._halves(cell, [arb(-5), arb(1)])[0] == ((0, 1), (0, 3))
-    assert _verify._halves(cell, [hull(arb(-5), arb(0)), arb(1)])[0] == ((0, 1), (0, 3))
+    assert _cells.halves(cell, None) == [((0, 2), (0, 1.5)), ((0, 2), (1.5, 3))]
+    assert _cells.halves(cell, [arb(5), arb(1)]) == [((0, 1), (0, 3)), ((1, 2), (0, 3))]
+    assert _cells.halves(cell, [arb(-5), arb(1)])[0] == ((0, 1), (0, 3))
+    assert _cells.halves(cell, [hull(arb(-5), arb(0)), arb(1)])[0] == ((0, 1), (0, 3))
     # Where nothing varies the widest entry is cut.
-    assert _verify._halves(cell, [arb(0), arb(0)])[0] == ((0, 2), (0, 1.5))
+    assert _cells.halves(cell, [arb(0), arb(0)])[0] == ((0, 2), (0, 1.5))
 
 
 def test_volumes_leave_out_single_numbers() -> None:
-    assert _verify._volume(((0.0, 2.0), (1.0, 1.0), (-1.0, 2.0))) == 6.0
-    assert _verify._volume(((1.0, 1.0),)) == 1.0
+    assert _cells.volume(((0.0, 2.0), (1.0, 1.0), (-1.0, 2.0))) == 6.0
+    assert _cells.volume(((1.0, 1.0),)) == 1.0
 
 
 def search(own: Any, **sizes: int) -> _verify._Search:
@@ -279,6 +279,8 @@ def made(answer: Answer, **more: Any) -> Verification:
 def test_words() -> None:
     assert made(Answer.PROVED).message == "proved on the whole domain"
     assert made(Answer.PROVED, touching=True).message.startswith("proved up to a factor 1 + 1e-09")
+    assert made(Answer.PROVED, admissible=None).message.endswith("that meets the hypotheses")
+    assert made(Answer.EMPTY, admissible=False).message.startswith("empty: no point of the domain")
     assert made(Answer.OPEN).message == "open: 0.125 of the domain is not decided"
     false = made(Answer.FALSE, instance={"x": 0.5}, sides=(2.0, 1.0))
     assert false.message == "false: 2 > 1 at x=0.5"
@@ -291,6 +293,7 @@ def test_words() -> None:
         "touching": False,
         "tolerance": 1e-9,
         "instance": {"x": 0.5},
+        "admissible": True,
         "message": "false: 2 > 1 at x=0.5",
     }
 
@@ -299,3 +302,47 @@ def test_bad_limits() -> None:
     for bad in ({"boxes": 0}, {"tolerance": -1e-9}):
         with pytest.raises(BadArgument):
             verify(bowl, **bad)
+
+
+def on_a_box(threshold: float, slack: float = 0.0) -> Any:
+    """2x <= 1 on [0, 1] where x^2 + x <= threshold and x >= slack: x^2 grows, so does 2x."""
+
+    @lemma(
+        given("small", lambda x: x**2 + x, threshold),
+        given("large", lambda x: slack - x, 0.0),
+        x=Box(low=0, high=1),
+    )
+    def own(x):
+        """2x <= 1."""
+        return 2 * x, 1.0
+
+    return own
+
+
+def test_hypotheses_that_no_point_meets_prove_nothing() -> None:
+    fine, empty = verify(on_a_box(0.5)), verify(on_a_box(-0.1))
+    assert (fine.answer, fine.admissible) == (Answer.PROVED, True)
+    assert (empty.answer, empty.admissible) == (Answer.EMPTY, False)
+    # Each hypothesis can be met, both together cannot: x <= .207 and x >= .3.
+    assert verify(on_a_box(0.25, 0.3)).answer is Answer.EMPTY
+    # One end of the box alone.
+    assert verify(on_a_box(0.0)).admissible is True
+    assert verify(on_a_box(0.5, 0.7)).answer is Answer.EMPTY
+
+
+def test_a_single_point_that_is_not_hit_is_told() -> None:
+    @lemma(given("there", lambda x: jnp.abs(x - 0.3), 0.0), x=Box(low=0, high=1))
+    def own(x):
+        """x <= 2."""
+        return x, 2.0
+
+    found = verify(own)
+    assert (found.answer, found.admissible) == (Answer.PROVED, None)
+    assert "no point was found" in found.message
+
+
+def test_the_points_of_a_cell() -> None:
+    points = list(_cells.some_points(((0.0, 2.0), (1.0, 1.0), (-1.0, 3.0))))
+    assert points[0] == (1.0, 1.0, 1.0)
+    assert set(points[1:]) == {(a, 1.0, b) for a in (0.0, 2.0) for b in (-1.0, 3.0)}
+    assert len(points) == 5

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from ._output import print_json
 
-OPEN, FALSE = 1, 3
+NOT_PROVED, FALSE = 1, 3
 
 
 def verify_command(
@@ -24,7 +24,8 @@ def verify_command(
     """Prove lhs <= rhs on the whole domain by interval branch and bound, or find a counterexample.
 
     For lemmas with one to three real variables in a Box or a Ball (signs and integers besides).
-    Exit code 0: proved; 1: some of the domain stays open; 3: false.
+    Exit code 0: proved; 1: some of the domain stays open, or no point of it meets the hypotheses;
+    3: false.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def verify_command(
         Do not ask before a file outside the current folder is run.
     json
         Print one JSON object: claim, variant, answer, boxes, open_share, touching, tolerance,
-        instance, message; a list if there are several.
+        instance, admissible, message; a list if there are several.
     """
     from ..core import papers
     from ..theory import facts, verify
@@ -66,4 +67,4 @@ def verify_command(
             counted = f"{result.boxes} box{'es' if result.boxes != 1 else ''}"
             print(f"  {counted}, {result.seconds:.1f} s")
     answers = {str(result.answer) for result in found}
-    return FALSE if "false" in answers else OPEN if "open" in answers else 0
+    return FALSE if "false" in answers else NOT_PROVED if answers - {"proved"} else 0

@@ -28,6 +28,7 @@ from flint import arb
 from ..core import BadArgument, check_count, check_nonnegative, ordered
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, hull
+from ._cells import Cell, Interval, Point, halves, lowest_face, middle, some_points, volume
 from ._claim import Kind
 from ._lemma import Lemma
 from ._lemma_problems import check_program
@@ -47,6 +48,8 @@ class Answer(enum.StrEnum):
     PROVED = "proved"
     FALSE = "false"
     OPEN = "open"
+    EMPTY = "empty"
+    """No point of the domain meets the hypotheses: there is nothing to prove."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Verification:
     sides: tuple[float, float] = (float("nan"), float("nan"))
     excess: str = ""
     """lhs - rhs at the counterexample."""
+    admissible: bool | None = True
+    """Whether a point meets the hypotheses; None: none was found, and none was ruled out."""
 
     @property
     def message(self) -> str:
@@ -81,9 +86,16 @@ class Verification:
             return f"false: {left} > {right} at {shown}"
         if self.answer is Answer.OPEN:
             return f"open: {self.open_share:.3g} of the domain is not decided"
+        if self.answer is Answer.EMPTY:
+            return "empty: no point of the domain meets the hypotheses, so nothing is said"
+        proved = "proved on the whole domain"
         if self.touching:
-            return f"proved up to a factor 1 + {self.tolerance:g}: the sides meet inside the domain"
-        return "proved on the whole domain"
+            proved = (
+                f"proved up to a factor 1 + {self.tolerance:g}: the sides meet inside the domain"
+            )
+        if self.admissible is None:
+            return f"{proved}; no point was found that meets the hypotheses"
+        return proved
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `verify --json` prints."""
@@ -96,13 +108,9 @@ class Verification:
             "touching": self.touching,
             "tolerance": self.tolerance,
             "instance": self.instance,
+            "admissible": self.admissible,
             "message": self.message,
         }
-
-
-Interval = tuple[float, float]
-Cell = tuple[Interval, ...]
-"""One interval for each real entry; a single number is an interval of no width."""
 
 
 def verify(
@@ -121,7 +129,7 @@ def verify(
     started = time.perf_counter()
     found = Verification(lemma.id, name, Answer.PROVED, 0, 0.0, False, tolerance, 0.0)
     total = open_volume = 0.0
-    is_open = False
+    is_open, admissible = False, set[bool | None]()
     for sizes in _all_sizes(lemma):
         check_program(lemma, name, sizes)
         search = _Search(lemma, name, sizes, tolerance)
@@ -130,6 +138,8 @@ def verify(
             total += part.volume
             open_volume += part.open_volume
             is_open = is_open or part.is_open
+            if True not in admissible:
+                admissible.add(search.admits(cell))
             found = replace(
                 found, boxes=found.boxes + part.boxes, touching=found.touching or part.touching
             )
@@ -138,8 +148,11 @@ def verify(
                 return replace(found, seconds=time.perf_counter() - started)
     share = open_volume / total if total else float(is_open)
     answer = Answer.OPEN if is_open else Answer.PROVED  # volumes may underflow
+    if admissible == {False}:
+        answer = Answer.EMPTY
+    met = True if True in admissible else None if None in admissible else False
     spent = time.perf_counter() - started
-    return replace(found, answer=answer, open_share=share, seconds=spent)
+    return replace(found, answer=answer, open_share=share, seconds=spent, admissible=met)
 
 
 def _all_sizes(lemma: Lemma) -> Iterator[dict[str, int]]:
@@ -158,7 +171,7 @@ class _Settled:
     open_volume: float
     is_open: bool
     touching: bool
-    point: tuple[float, ...] | None = None
+    point: Point | None = None
 
 
 class _Search:
@@ -232,7 +245,7 @@ class _Search:
 
     def settle(self, domain: Cell, most: int) -> _Settled:
         """Close boxes until none is left, or a point is found, or there are too many."""
-        whole = _volume(domain)
+        whole = volume(domain)
         queue: deque[Cell] = deque([domain])
         thin: list[Cell] = []
         seen, touching = 0, False
@@ -245,12 +258,11 @@ class _Search:
             if verdict == _CLOSE:
                 touching = True
                 continue
-            middle = tuple((low + high) / 2 for low, high in cell)
-            if self._violates(middle):
-                return _Settled(seen, whole, 0.0, False, touching, middle)
+            if self._violates(middle(cell)):
+                return _Settled(seen, whole, 0.0, False, touching, middle(cell))
             least = _THINNEST ** len(self.real) * whole
-            (thin if _volume(cell) < least else queue).extend(_halves(cell, slopes))
-        left = [_volume(cell) for cell in (*queue, *thin)]
+            (thin if volume(cell) < least else queue).extend(halves(cell, slopes))
+        left = [volume(cell) for cell in (*queue, *thin)]
         return _Settled(seen, whole, sum(left), bool(left), touching)
 
     def _look(self, cell: Cell, box: arb | None = None) -> tuple[int, list[arb] | None]:
@@ -269,15 +281,14 @@ class _Search:
         slopes = None if may_jump else self._slopes_on(cell)
         if slopes is None:
             return (_CLOSE if gap + room >= 0 else _OPEN), None
-        face = _lowest_face(cell, slopes)
+        face = lowest_face(cell, slopes)
         if face != cell:
             verdict, _ = self._look(face, room)
             return verdict, slopes
-        middle = tuple(((low + high) / 2,) * 2 for low, high in cell)
-        centre = self._enclosed(middle)
+        centre = self._enclosed(tuple((x, x) for x in middle(cell)))
         if centre is not None:
             moved = centre[0]
-            for slope, (low, high), (mid, _) in zip(slopes, cell, middle, strict=True):
+            for slope, (low, high), mid in zip(slopes, cell, middle(cell), strict=True):
                 moved = moved + slope * (hull(arb(low), arb(high)) - mid)
             gap = moved if not gap.is_finite() or moved.lower() > gap.lower() else gap
         if gap >= 0:
@@ -316,7 +327,7 @@ class _Search:
         if found is None:
             return None
         (lhs, rhs, checks), may_jump = found
-        outside = any(arb(value) > arb(limit) for value, limit in checks)
+        outside = _missed(checks)
         room = self.tolerance * arb(rhs).lower() if arb(rhs) > 0 else arb(0)
         return arb(rhs) - arb(lhs), arb(room), outside, may_jump
 
@@ -336,15 +347,33 @@ class _Search:
             problem = f"cannot be enclosed: {error}"
             raise BadArgument("lemma", self.lemma.id, problem, fix="use falsify") from error
 
-    def _violates(self, point: tuple[float, ...]) -> bool:
+    def _violates(self, point: Point) -> bool:
         found = self._run(self._values, tuple((x, x) for x in point))
         if found is None:
             return False
         lhs, rhs, checks = found[0]
-        inside = all(arb(value) <= arb(limit) for value, limit in checks)
-        return bool(inside and arb(lhs) > arb(rhs))
+        return bool(_met(checks) and arb(lhs) > arb(rhs))
 
-    def shown(self, point: tuple[float, ...]) -> dict[str, Any]:
+    def admits(self, domain: Cell) -> bool | None:
+        """Whether a point of the domain meets every hypothesis; None if neither is seen."""
+        if not self.lemma.given:
+            return True
+        queue: deque[Cell] = deque([domain])
+        for _ in range(_MOST_LOOKED_AT):
+            if not queue:
+                return False
+            cell = queue.popleft()
+            found = self._run(self._values, cell)
+            if found is not None and _missed(found[0][2]):
+                continue
+            for point in some_points(cell):
+                there = self._run(self._values, tuple((x, x) for x in point))
+                if there is not None and _met(there[0][2]):
+                    return True
+            queue.extend(halves(cell, None))
+        return None if queue else False
+
+    def shown(self, point: Point) -> dict[str, Any]:
         """The counterexample for a reader."""
         (lhs, rhs, _), _ = self._run(self._values, tuple((x, x) for x in point))
         flat = np.array(point)
@@ -357,32 +386,15 @@ class _Search:
 _OPEN, _CLOSE, _CLOSED = range(3)
 _THINNEST = 1e-10
 """A box that is a smaller share of its domain, in each variable, is left open."""
+_MOST_LOOKED_AT = 200
+"""Boxes in which a point that meets the hypotheses is looked for."""
 
 
-def _volume(cell: Cell) -> float:
-    return float(np.prod([high - low for low, high in cell if high > low], initial=1.0))
+def _met(checks: list[tuple[Any, Any]]) -> bool:
+    """Whether every hypothesis holds, on all of a cell."""
+    return all(arb(value) <= arb(limit) for value, limit in checks)
 
 
-def _lowest_face(cell: Cell, slopes: list[arb]) -> Cell:
-    """Where g is smallest: at the lower end of an entry in which g grows, and so on."""
-    ends: list[Interval] = []
-    for (low, high), slope in zip(cell, slopes, strict=True):
-        if low < high and slope >= 0:
-            ends.append((low, low))
-        elif low < high and slope <= 0:
-            ends.append((high, high))
-        else:
-            ends.append((low, high))
-    return tuple(ends)
-
-
-def _halves(cell: Cell, slopes: list[arb] | None) -> list[Cell]:
-    """The box cut in two across the entry that makes g vary most; none if it is too thin."""
-    widths = [high - low for low, high in cell]
-    weights = [1.0] * len(cell)
-    if slopes is not None:
-        weights = [float(abs(slope).upper()) + 1e-12 for slope in slopes]
-    k = int(np.argmax([width * weight for width, weight in zip(widths, weights, strict=True)]))
-    low, high = cell[k]
-    middle = (low + high) / 2
-    return [(*cell[:k], part, *cell[k + 1 :]) for part in ((low, middle), (middle, high))]
+def _missed(checks: list[tuple[Any, Any]]) -> bool:
+    """Whether a hypothesis fails on all of a cell."""
+    return any(arb(value) > arb(limit) for value, limit in checks)

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from flint import arb
 
-from headcount.core import stream
+from headcount.core import activations, stream
+from headcount.papers.arda2026 import constants
 from headcount.papers.arda2026.setting import Setting
 from headcount.theory import Outcome, claims, judge
 from headcount.theory._claim import generator
@@ -103,3 +105,19 @@ def test_a_recurrent_unit_of_one_token_has_no_slope(variant: str) -> None:
     assert verdict.outcome is Outcome.HOLDS
     assert verdict.lhs == 0.0
     assert (verdict.rhs > 0) == (variant == "printed")
+
+
+@pytest.mark.parametrize("m", [2, 10**6, 10**30])
+@pytest.mark.parametrize("delta", [0.3, 1e-12, 1e-300])
+def test_the_radius_of_the_event_for_any_probability_and_width(m: int, delta: float) -> None:
+    """m / delta' overflows, delta' / m underflows; the logarithms do neither."""
+    ratio = arb(m) / (2 * arb(delta))
+    naive = math.sqrt(5) + math.sqrt(2 * float(ratio.log()))
+    assert constants.event_radius(5, m, delta) == pytest.approx(naive, rel=1e-14)
+    exact = constants.event_radius_exact(5, m, delta)
+    assert math.sqrt(2 * float(ratio.log())) <= exact <= naive * (1 + 1e-14)
+    term = 2 * (1 + 1 + 1) * math.sqrt(2 * float((20 / arb(delta)).log()) / m)
+    sigma = replace(activations["tanh"], sigma0=1.0, sigma1=1.0)
+    assert constants.approximation(sigma, (1.0,) * 3, 10, m, delta) == pytest.approx(
+        term, rel=1e-14
+    )

@@ -21,13 +21,17 @@ TIERS = ("printed", "sharp")
 
 def event_radius(d: Number, m: Number, delta_prime: Number) -> Number:
     """sqrt(d) + sqrt(2 ln(m / (2 delta'))), the radius of the event E_U [arda2026, Def. 1]."""
-    return d**0.5 + (2 * log(m / (2 * delta_prime))) ** 0.5
+    return d**0.5 + (2 * (log(m) - log(2 * delta_prime))) ** 0.5  # m / delta' may overflow
 
 
 def event_radius_exact(d: int, m: int, delta_prime: float) -> float:
-    """The chi_d quantile at (1 - delta')^{2/m}: exact for the m/2 independent norms."""
+    """The chi_d quantile at (1 - delta')^{2/m}: exact for the m/2 independent norms.
+
+    Where 2 delta'/m is below what float64 can hold, Definition 1's radius, which is larger.
+    """
     tail = -math.expm1(math.log1p(-delta_prime) * 2 / m)
-    return float(stats.chi.isf(tail, d))
+    exact = float(stats.chi.isf(tail, d))
+    return exact if math.isfinite(exact) else float(event_radius(d, m, delta_prime))
 
 
 def lipschitz(sigma: Activation, B_U: Number, tier: str) -> Number:
@@ -74,7 +78,7 @@ def approximation(
     "sharp": 2 (s0 nu_c + s1 nu_u + sqrt(2) s1 nu_w) sqrt(ln(2n/delta) / m).
     """
     bounded = sigma.sigma0 * nu[0] + sigma.sigma1 * nu[1]
-    logarithm = log(2 * n / delta)
+    logarithm = log(2 * n) - log(delta)
     if variant == "sharp":
         return 2 * (bounded + math.sqrt(2) * sigma.sigma1 * nu[2]) * (logarithm / m) ** 0.5
     s = sigma.sigma2 if variant == "printed" else sigma.sigma1

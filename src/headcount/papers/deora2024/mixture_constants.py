@@ -51,7 +51,7 @@ def B_2(S: Number, P: Number, T: int) -> Number:
 
 def B_Phi(S: Number, P: Number, R: Number, T: int, delta: Number, count: Number = 2) -> Number:
     """T R (S + P) sqrt(2 log(count/delta)), P2; count 2 covers every X at once, n is printed."""
-    return T * R * (S + P) * (2 * log(count / delta)) ** 0.5
+    return T * R * (S + P) * (2 * (log(count) - log(delta))) ** 0.5
 
 
 def head_slope(S: Number, P: Number, R: Number, T: int) -> Number:
@@ -61,7 +61,7 @@ def head_slope(S: Number, P: Number, R: Number, T: int) -> Number:
 
 def sufficient_heads(gamma: Number, slope: Number, n: Number, delta: Number) -> Number:
     """H of Lemma 15, 16 (slope/gamma_*)^2 2 log(n/delta): enough for gamma_*/2, and not needed."""
-    return 32 * (slope / gamma) ** 2 * log(n / delta)
+    return 32 * (slope / gamma) ** 2 * (log(n) - log(delta))
 
 
 def scores(S: Number, Z_mu: Number, Z_nu: Number) -> tuple[Number, Number]:
