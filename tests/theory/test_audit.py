@@ -27,7 +27,8 @@ from headcount.theory import (
 )
 from headcount.theory import _audit as engine
 from headcount.theory._verdict import judge_hardest
-from headcount.training import TrainConfig
+from headcount.theory.domain import NotFinite
+from headcount.training import TrainConfig, run_config
 
 
 @instance_class
@@ -188,6 +189,44 @@ def test_an_audit_asks_every_seed_and_keeps_what_the_subject_found(toy_paper):
     assert report.notes == ("a note",)
     assert not report.violated
     assert audit(TrainConfig.of({"seeds": (3, 11)})).violated
+
+
+def _at_most(steps: int, asked: list[tuple[int, float]]):
+    """A subject whose numbers are finite up to so many steps."""
+
+    def subject(config, seed, *, delta, progress=None):
+        asked.append((config.steps, config.step_size))
+        if config.steps > steps:
+            raise NotFinite("instance", "Pair", "has entries that are not finite", fix="train less")
+        offered = {Pair: [Pair(*(np.asarray(float(v)) for v in (seed, 10, 0)))]}
+        return Observed(seed, SimpleNamespace(), offered)
+
+    return subject
+
+
+@pytest.mark.parametrize(("finite", "steps"), [(5, 5), (4, 3), (1, 1)])
+def test_of_a_run_that_diverges_the_steps_before_are_judged(toy_paper, monkeypatch, finite, steps):
+    """wu2023's encoder with a step of 30 has a finite loss up to step 5; squares may have less."""
+    asked = []
+    monkeypatch.setitem(globals(), "_SUBJECT", _at_most(finite, asked))
+    small = {"model": "wu2023", "n": 4, "width": 8, "eta": 30.0, "steps": 9, "seeds": (2, 0)}
+    config = TrainConfig.of(small)
+    first = np.min(run_config(config.model_copy(update={"dtype": "float64"})).diverged_at)
+    assert first == 6
+    report = audit(config)
+    assert report.verdicts[0].outcome == "holds"
+    assert asked[0] == (9, 30.0)
+    assert asked[-1] == (steps, 30.0)
+    assert report.seeds == (2, 0)
+    (note,) = report.notes
+    assert note.endswith(f"diverges at step {first}: the claims are asked about the first {steps}")
+
+
+def test_a_run_of_which_not_one_step_is_finite(toy_paper, monkeypatch):
+    monkeypatch.setitem(globals(), "_SUBJECT", _at_most(0, []))
+    config = TrainConfig.of({"model": "wu2023", "n": 4, "width": 8, "eta": 30.0, "steps": 9})
+    with pytest.raises(BadArgument, match=r"eta.*30.0.*makes the run diverge"):
+        audit(config)
 
 
 def test_what_a_subject_does_not_take_is_refused(toy_paper):

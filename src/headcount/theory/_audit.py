@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import BadArgument, Paper, check_fraction, float64, papers
 from ..data import DataModel
-from ..training import Run, TrainConfig
+from ..training import Run, TrainConfig, build, run_config
 from ._claim import Claim, Kind, Sides
 from ._registry import claims
 from ._setting import Setting
@@ -76,7 +76,8 @@ def audit(
     began = time.perf_counter()
     check_fraction("delta", delta)
     paper = papers.of_model(config.model)
-    subjects = _subjects(paper, config, delta=delta, run=run, data=data, progress=progress)
+    given = {"delta": delta, "run": run, "data": data, "progress": progress}
+    subjects, notes = _subjects(paper, config, given)
     verdicts = []
     asked_of = claims.of_paper(paper.key)
     for place, claim in enumerate(asked_of, start=1):
@@ -88,21 +89,28 @@ def audit(
             asked = [v for s in subjects if (v := ask(claim, s, name)) is not None]
             if asked:
                 verdicts.append(worst(asked))
-    notes = [note for s in subjects if (note := getattr(s, "note", ""))]
+    notes += [note for s in subjects if (note := getattr(s, "note", ""))]
+    with float64(), np.errstate(all="ignore"):  # a wild run gives 0/0 and no row
+        slack = tuple(paper.part("slack")(subjects[0], "printed")) if paper.slack else ()
     return Audit(
         paper=paper.key,
         setting=subjects[0].setting,
         seeds=tuple(config.seeds),
         verdicts=tuple(verdicts),
-        slack=tuple(paper.part("slack")(subjects[0], "printed")) if paper.slack else (),
+        slack=slack,
         seconds=time.perf_counter() - began,
         findings={k: dict(v) for k, v in getattr(subjects[0], "findings", {}).items()},
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _subjects(paper: Paper, config: TrainConfig, **given: Any) -> list[Subject]:
-    """The subject of every seed; `run` and `data` go to those that take them."""
+def _subjects(
+    paper: Paper, config: TrainConfig, given: dict[str, Any]
+) -> tuple[list[Subject], list[str]]:
+    """The subject of every seed, and what to tell of it.
+
+    `run` and `data` go to those that take them. Of a run that diverges, the steps before.
+    """
     subject_of = paper.part("subject")
     known = inspect.signature(subject_of).parameters
     for name in ("run", "data"):
@@ -110,11 +118,43 @@ def _subjects(paper: Paper, config: TrainConfig, **given: Any) -> list[Subject]:
             problem = f"is not used by the audit of {paper.key}, which trains on its own data"
             raise BadArgument(name, "given", problem, fix="leave it out")
     try:
-        return [subject_of(config, seed, **given) for seed in config.seeds]
+        return [subject_of(config, seed, **given) for seed in config.seeds], []
     except NotFinite as error:
-        problem = f"makes the run diverge: {error.problem}"
-        fix = "audit a run with a smaller one"
-        raise BadArgument("eta", config.step_size, problem, fix=fix) from error
+        before = _before_divergence(subject_of, config, given)
+        if before is None:
+            problem = f"makes the run diverge: {error.problem}"
+            fix = "audit a run with a smaller one"
+            raise BadArgument("eta", config.step_size, problem, fix=fix) from error
+        return before
+
+
+def _before_divergence(
+    subject_of: Callable[..., Subject], config: TrainConfig, given: dict[str, Any]
+) -> tuple[list[Subject], list[str]] | None:
+    """The same runs up to where the first of them diverges; None where not one step is left."""
+    seed, diverged = _divergence(config, given.get("data"))
+    if "run" in given:
+        given = {**given, "run": None}  # it has other steps
+    steps = diverged - 1
+    while steps >= 1:
+        short = config.model_copy(update={"steps": steps, "eta": config.step_size})
+        try:
+            subjects = [subject_of(short, seed, **given) for seed in config.seeds]
+        except NotFinite:  # of finite numbers whose squares are not
+            steps = 3 * steps // 4
+            continue
+        told = f"seed {seed} diverges at step {diverged}: the claims are asked about the first"
+        return subjects, [f"{told} {steps}"]
+    return None
+
+
+def _divergence(config: TrainConfig, data: DataModel | None) -> tuple[int, int]:
+    """The seed that diverges first, and the step; the last step if the losses stay finite."""
+    plain = config.model_copy(update={"dtype": "float64", "record": (), "n_val": 0})
+    found = run_config(plain, built=build(plain, data)).diverged_at
+    steps = np.where(np.atleast_1d(found) < 0, config.steps, found)
+    first = int(np.argmin(steps))
+    return config.seeds[first], int(np.atleast_1d(steps)[first])
 
 
 def ask(claim: Claim, subject: Subject, variant: str) -> Verdict | None:

@@ -151,7 +151,8 @@ def summarise(kind: Kind, sides: Sides) -> tuple[float, float]:
     """lhs and rhs as two numbers: at the worst entry; an identity's arrays by their norms."""
     lhs, rhs = np.broadcast_arrays(np.asarray(sides.lhs), np.asarray(sides.rhs))
     if kind is Kind.IDENTITY:
-        return float(np.linalg.norm(lhs)), float(np.linalg.norm(rhs))
+        with np.errstate(over="ignore"):
+            return float(np.linalg.norm(lhs)), float(np.linalg.norm(rhs))
     return worst_entry(lhs, rhs)[:2]
 
 
