@@ -7,7 +7,7 @@ from pathlib import Path
 
 CLI = "cli/test_cli_theory"
 PARTS = ("test_ball_arrays", "test_ball_elementwise", "test_ball_structure")
-BALLS = (*PARTS, "test_balls", "test_ball_jaxpr")
+BALLS = (*PARTS, "test_balls", "test_ball_jaxpr", "test_ball_models")
 SEARCH, FALSIFY = "theory/test_search_parts", "theory/test_falsify_parts"
 VERDICTS = "theory/test_verdict_parts"
 MARGINS, CERTIFICATES = "kernels/test_margin_parts", "theory/test_certificate_parts"
@@ -41,6 +41,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("theory/_lemma*", (FALSIFY, VERDICTS, "theory/test_spaces", "theory/test_lemmas")),
     ("theory/lemma_files", ("theory/test_lemmas",)),
     ("theory/_verify*", ("theory/test_verify_parts", "theory/test_verify")),
+    ("theory/_cells", ("theory/test_verify_parts", "theory/test_verify")),
     ("theory/_facts", (VERDICTS, "theory/test_verify")),
     ("theory/_s[ht]*", (SEARCH, *LANDSCAPES, "theory/test_search", "theory/test_engine")),
     ("theory/_sizes", (SEARCH, "theory/test_search")),
@@ -59,8 +60,10 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "theory/_verdict",
         (VERDICTS, "theory/test_verdicts", "theory/test_audit", SEARCH, "theory/test_engine"),
     ),
-    ("theory/_judge_frequency", ("theory/test_verdicts", "theory/test_small_parts")),
-    ("theory/_judge_frequency", (VERDICTS, "theory/test_verdicts", "theory/test_engine")),
+    (
+        "theory/_judge_frequency",
+        (VERDICTS, "theory/test_small_parts", "theory/test_verdicts", "theory/test_engine"),
+    ),
     ("theory/_frequency", ("theory/test_verdicts", "theory/test_engine")),
     ("theory/_registry", ("theory/test_registry",)),
     ("theory/families", ("theory/test_families",)),

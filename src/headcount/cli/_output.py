@@ -22,16 +22,13 @@ def consoles(json: bool) -> tuple[Console, Console]:
 
 def check_writable(argument: str, path: Path) -> None:
     """Found out before the work: `path` can be made, in the nearest folder that exists."""
-    import tempfile
-
-    from ..core import BadArgument
+    from ..core import BadArgument, check_folder_is_writable
 
     folder = path.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
-        with tempfile.TemporaryFile(dir=path if path.is_dir() else folder):
-            pass
+        check_folder_is_writable(path if path.is_dir() else folder)
     except OSError as error:
         problem = f"cannot be written ({error.strerror})"
         raise BadArgument(argument, str(path), problem, fix="choose another place") from None

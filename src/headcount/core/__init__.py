@@ -24,6 +24,7 @@ from ._checks import check_samples as check_samples
 from ._checks import check_shape as check_shape
 from ._errors import BadArgument as BadArgument
 from ._errors import HeadcountError as HeadcountError
+from ._files import check_folder_is_writable as check_folder_is_writable
 from ._files import json_text as json_text
 from ._files import replacing as replacing
 from ._files import sync_to_disk as sync_to_disk

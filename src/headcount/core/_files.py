@@ -5,6 +5,7 @@ import math
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,12 @@ def write_atomically(
     """Replace `path` by `data`, all or nothing."""
     with replacing(path, sync=sync, make_folder=make_folder) as temporary:
         temporary.write_bytes(data)
+
+
+def check_folder_is_writable(folder: Path) -> None:
+    """Raise OSError unless files can be made in `folder`; the probe has no name to fight over."""
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def sync_to_disk(path: Path) -> None:

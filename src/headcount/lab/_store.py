@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ..core import BadArgument, is_abandoned, owner
+from ..core import BadArgument, check_folder_is_writable, is_abandoned, owner
 from ._errors import CorruptFile, NewerFormat, StorageError
 from ._files import (
     FORMAT,
@@ -61,8 +60,7 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             for name in _FOLDERS:
                 (self.folder / name).mkdir(exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.folder):  # nameless: no two sweeps share it
-                pass
+            check_folder_is_writable(self.folder)
         except OSError as error:
             raise BadArgument(
                 "out",
