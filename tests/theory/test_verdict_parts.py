@@ -271,3 +271,27 @@ def test_an_activation_of_any_scale_is_audited() -> None:
     sample = claim.families[0].sample(stream(0, "scale"))
     verdict = judge(claim, replace(sample, activation="1e200*tanh(1e-200*x)"))
     assert verdict.outcome in (Outcome.INCONCLUSIVE, Outcome.NOT_APPLICABLE)
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170, -1e-170])
+def test_nothing_holds_where_squares_vanish_or_overflow(size: float) -> None:
+    """1/(1 + u^2) <= 1/(1 + 2 u^2) and u^2 <= u^2/2 are false; float64 sees 0 <= 0 or 1 <= 1."""
+    for sides in (
+        lambda p, variant: Sides(p.u[0] ** 2, p.u[0] ** 2 / 2),
+        lambda p, variant: Sides(1 / (1 + p.u[0] ** 2), 1 / (1 + 2 * p.u[0] ** 2)),
+    ):
+        false = toy(sides=sides)
+        assert judge(false, point(0.5, 0, 0, 0)).outcome is Outcome.VIOLATED
+        for verdict in (
+            judge(false, point(size, 0, 0, 0)),
+            verdicts.judge_hardest(false, [point(size, 0, 0), point(0, 0, 0)], "printed"),
+        ):
+            assert verdict.outcome is Outcome.INCONCLUSIVE
+            assert verdict.message
+    assert judge(toy(), point(0, 1e-140, 0, 0)).outcome is Outcome.HOLDS
+
+
+def test_a_small_probability_is_no_small_number() -> None:
+    claim = claims["arda2026/mean-loss"]
+    sample = claim.families[0].sample(stream(0, "small"))
+    assert judge(claim, replace(sample, delta=np.asarray(1e-200))).outcome is Outcome.HOLDS

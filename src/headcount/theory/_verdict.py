@@ -17,7 +17,7 @@ from ..core import float64, ordered, round_down, round_up
 from ._claim import TOO_LARGE, Check, Claim, Hypothesis, Instance, Kind, Sides, allowed
 from ._compilation import quick_compilation
 from ._frequency import Frequency
-from ._pytree import Batch
+from ._pytree import Batch, arrays_of
 
 ROUNDING = 1e-9
 """A ratio above 1 + ROUNDING is a violation; below, the excess could be float64 rounding."""
@@ -185,7 +185,7 @@ def judge(
             )
             checks += (*decided, *_event(claim, event))
         ratio = float(ratio_of(claim.kind, sides))
-    return decide(claim, name, sides, checks, ratio)
+    return _if_in_range(decide(claim, name, sides, checks, ratio), instance)
 
 
 def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> Verdict:
@@ -219,7 +219,7 @@ def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> 
         return _no_instance(claim, variant, problem)
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], sides)
     found = tuple(column[chosen] for column in checks)
-    verdict = decide(claim, variant, one, found, float(ratios[chosen]))
+    verdict = _if_in_range(decide(claim, variant, one, found, float(ratios[chosen])), batch)
     if apply.all() or not apply.any():
         return verdict
     left = f"{len(instances) - int(apply.sum())} of {len(instances)}"
@@ -257,6 +257,27 @@ def outside_domain(instance: Instance) -> str | None:
     """Why an instance is not one of those that its class describes; None if it is."""
     problem = getattr(instance, "problem", None)
     return problem() if problem is not None else None
+
+
+_SQUARABLE = (1e-150, 1e150)
+"""Outside, squares vanish or overflow in float64: sides of such numbers may look equal."""
+
+
+def _if_in_range(verdict: Verdict, instances: Instance) -> Verdict:
+    """No claim holds on the strength of numbers whose squares float64 cannot tell from 0 or inf.
+
+    Probabilities are exempt: their logarithms are what counts.
+    """
+    if verdict.outcome is not Outcome.HOLDS:
+        return verdict
+    for name, value in arrays_of(instances).items():
+        if isinstance(value, (str, int)) or name in getattr(instances, "fractions", ()):
+            continue
+        sizes = np.abs(value[value != 0])
+        for size in sizes[(sizes < _SQUARABLE[0]) | (sizes > _SQUARABLE[1])][:1]:
+            message = f"{name} has an entry of size {size:.3g}, whose square float64 cannot hold"
+            return replace(verdict, outcome=Outcome.INCONCLUSIVE, message=message)
+    return verdict
 
 
 def _no_instance(claim: Claim, variant: str, problem: str) -> Verdict:
