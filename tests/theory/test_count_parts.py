@@ -65,8 +65,7 @@ def test_the_least_width() -> None:
 
 
 def test_a_bound_that_is_not_finite_for_no_reason() -> None:
-    promise: Any = SimpleNamespace(explained=lambda s: (math.inf, None))
-    assert _count._never(promise, [1.0], "no width") == "the bound is not finite"  # type: ignore[list-item]
+    assert _count._never([(math.inf, None)], "no width") == "the bound is not finite"
 
 
 def test_the_fewest_steps_use_the_theorem_s_own_step_size() -> None:
@@ -115,13 +114,24 @@ def test_steps_that_are_free_ask_for_no_more_heads_than_steps_that_are_given(var
     loss = 0.1
     given = _count._least_width(promise, setting.resized(step_size="default"), loss)[0]
     free = _count._width_with_free_steps(promise, setting, loss)[0]
-    endless = _count._first_width(
-        promise, setting.resized(steps=2**1000, step_size="default"), loss
-    )
+    forever = setting.resized(steps=2**1000, step_size="default")
+    endless = _count._least_width(promise, forever, loss)[0]
     assert given is not None
     assert free is not None
     assert endless is not None
-    assert free <= given < endless[0] / 1e3
+    assert free <= given < endless / 1e3
+
+
+def test_no_setting_is_asked_twice() -> None:
+    """The search that fails and the reason why it fails look at the same settings."""
+    asked: list[tuple[int, int]] = []
+
+    def floor(s: Any) -> float:
+        asked.append((s.width, s.steps))
+        return 3.0
+
+    assert _count._width_with_free_steps(Told(floor), Line(), 1.0)[0] is None  # type: ignore
+    assert len(asked) == len(set(asked)) > 1000
 
 
 def test_the_largest_step_size() -> None:

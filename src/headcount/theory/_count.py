@@ -6,6 +6,7 @@ Theorems answer by inverting their bounds; training answers by search over real 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -192,13 +193,13 @@ def _least(
     return None if found is None else (found, 0)
 
 
-def _first_width(promise: Promise, setting: Setting, loss: float) -> tuple[int, int] | None:
-    """`_least` over the widths of a setting."""
-    return _least(
-        lambda m: promise(setting.resized(width=m)) <= loss,
-        setting.width_step,
-        _widths_per_octave(setting),
-    )
+Promised = tuple[float, Check | None]
+"""What `Promise.explained` says of one setting."""
+
+
+def _asked_once(promise: Promise, setting_at: Callable[..., Setting]) -> Callable[..., Promised]:
+    """What is promised along a line of settings; the search and its explanation share it."""
+    return functools.cache(lambda *at: promise.explained(setting_at(*at)))
 
 
 def _at_least(count: int) -> float:
@@ -207,11 +208,10 @@ def _at_least(count: int) -> float:
     return near if near >= count else math.nextafter(near, math.inf)
 
 
-def _never(promise: Promise, settings: Iterable[Setting], what: str) -> str:
+def _never(line: Iterable[Promised], what: str) -> str:
     """Why no setting along a line reaches the target."""
     smallest, reason = math.inf, ""
-    for setting in settings:
-        promised, check = promise.explained(setting)
+    for promised, check in line:
         smallest = min(smallest, promised)
         if check is not None:
             reason = f"{check.name}: {' > '.join(ordered(check.value, check.threshold))}"
@@ -226,20 +226,20 @@ def _octaves(unit: int = 1) -> Iterator[int]:
 
 def _least_width(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
     unit, steps = setting.width_step, setting.steps
-    found = _first_width(promise, setting, loss)
+    at = _asked_once(promise, lambda m: setting.resized(width=m))
+    found = _least(lambda m: at(m)[0] <= loss, unit, _widths_per_octave(setting))
     if found is None:
-        line = (setting.resized(width=m) for m in _octaves(unit))
-        return None, _never(promise, line, f"at {steps} steps no width")
+        return None, _never(map(at, _octaves(unit)), f"at {steps} steps no width")
     missed = f"; not at width {found[1]:.4g} any more" if found[1] else ""
     return _at_least(found[0]), f"at {steps} steps{missed}"
 
 
 def _fewest_steps(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
     free = setting.resized(step_size="default")
-    found = _least(lambda k: promise(free.resized(steps=k)) <= loss)
+    at = _asked_once(promise, lambda k: free.resized(steps=k))
+    found = _least(lambda k: at(k)[0] <= loss)
     if found is None:
-        line = (free.resized(steps=k) for k in _octaves())
-        return None, _never(promise, line, f"at width {setting.width} no number of steps")
+        return None, _never(map(at, _octaves()), f"at width {setting.width} no number of steps")
     return _at_least(found[0]), f"at width {setting.width}, with the theorem's own step size"
 
 
@@ -251,17 +251,17 @@ def _width_with_free_steps(
     widest = getattr(setting, "widest", None)
     widths = [m for m in _octaves(unit) if widest is None or m < 2 * widest]
     steps = [*_octaves()]
+    at = _asked_once(promise, lambda width, count: free.resized(width=width, steps=count))
 
-    def reaches(width: int, count: int) -> bool:
-        return promise(free.resized(width=width, steps=count)) <= loss
+    def reaches(width: int, count: int = _LARGEST) -> bool:
+        return at(width, count)[0] <= loss
 
-    endless = _first_width(promise, free.resized(steps=_LARGEST), loss)
+    endless = _least(reaches, unit, _widths_per_octave(setting))
     known = None if endless is None else (endless[0], _LARGEST)
     found = least_over_steps(reaches, known, unit, widths, steps)
     if found is None:
-        pairs = coarse_pairs(widths, steps)
-        line = (free.resized(width=width, steps=count) for width, count in pairs)
-        return None, _never(promise, line, "with any number of steps no width")
+        line = itertools.starmap(at, coarse_pairs(widths, steps))
+        return None, _never(line, "with any number of steps no width")
     width, count = found
     if count != _LARGEST:
         taken = round_up(_at_least(count))
@@ -275,15 +275,14 @@ def _width_with_free_steps(
 def _largest_step(promise: Promise, setting: Setting, loss: float) -> tuple[float | None, str]:
     """The largest step size whose right side is at most `loss`."""
     grid = np.geomspace(*_ETA_RANGE, 400)[::-1]
-    line = [setting.resized(step_size=float(eta)) for eta in grid]
-    reached = next((k for k, s in enumerate(line) if promise(s) <= loss), None)
+    at = _asked_once(promise, lambda eta: setting.resized(step_size=float(eta)))
+    reached = next((k for k, eta in enumerate(grid) if at(eta)[0] <= loss), None)
     if reached is None:
-        return None, _never(promise, line, "no step size")
+        return None, _never(map(at, grid), "no step size")
     low, high = float(grid[reached]), float(grid[max(reached - 1, 0)])
     for _ in range(60):
         middle = math.sqrt(low * high)
-        good = promise(setting.resized(step_size=middle)) <= loss
-        low, high = (middle, high) if good else (low, middle)
+        low, high = (middle, high) if at(middle)[0] <= loss else (low, middle)
     return float(low), f"at width {setting.width}, {setting.steps} steps"
 
 
