@@ -55,6 +55,18 @@ def test_a_point_whose_length_overflows_lands_on_the_sphere(dtype: str, far: flo
     np.testing.assert_allclose(landed, np.array([[2.0, -2.0, 1.0]], dtype), rtol=1e-6)
 
 
+@pytest.mark.parametrize("radius", [1e-160, 1e-3, 1e22, 1e200])
+@pytest.mark.parametrize("far", [0.0, 1e-4, 0.999, 1.001, 1e4, 1e40, 1e100])
+def test_any_radius_beside_any_distance(radius: float, far: float) -> None:
+    """Near or far is meant in units of the radius, wherever the squares would go."""
+    point = radius * far * np.array([[0.6, -0.8]])
+    landed = HeadBalls((("U", radius),))({"U": point}, {"U": np.zeros_like(point)})["U"]
+    expected = min(radius * far, radius) * np.array([[0.6, -0.8]])
+    np.testing.assert_allclose(landed, expected, rtol=1e-14)
+    if far < 1:
+        np.testing.assert_array_equal(landed, point)
+
+
 def test_projection_is_the_nearest_point() -> None:
     """<x - Px, z - Px> <= 0 for every z of the set, block by block and head by head."""
     start, params = displaced(2.0)

@@ -47,6 +47,7 @@ from ._plan import require_memory as require_memory
 from ._projections import HeadBalls as HeadBalls
 from ._projections import NoProjection as NoProjection
 from ._projections import Projection as Projection
+from ._projections import nearest_in_ball as nearest_in_ball
 from ._projections import omega as omega
 from ._projections import omega_indrnn as omega_indrnn
 from ._recipes import Recipe as Recipe

@@ -71,22 +71,24 @@ class HeadBalls:
         projected = {}
         for block, rho in self.radii:
             radius = rho / math.sqrt(sum(counts) if counts else moved[block].shape[0])
-            projected[block] = jax.vmap(_into_ball, (0, 0, None))(
+            projected[block] = jax.vmap(nearest_in_ball, (0, 0, None))(
                 moved[block], origin[block], radius
             )
         return with_blocks(params, projected)
 
 
-def _into_ball(x: Array, centre: Array, radius: float) -> Array:
-    """The nearest point to x of the Euclidean ball around `centre`."""
-    # In units of the largest entry no square overflows: a point that is far away is not lost. The
-    # reciprocal of the largest numbers is denormal, which is zero to XLA: those are scaled first.
+def nearest_in_ball(x: Array, centre: Array, radius: Any) -> Array:
+    """The nearest point to x of the Euclidean ball around `centre`; the radius may be traced."""
+    # In units of the largest entry or of the radius no square overflows, and no unit is zero: a
+    # point that is far away is not lost, and one at the centre divides by nothing. The reciprocal
+    # of the largest numbers is denormal, which is zero to XLA: those are scaled first.
     away = x - centre
-    away = jnp.where(jnp.max(jnp.abs(away), initial=0) > 2.0**64, away * 2.0**-64, away)
-    unit = jnp.max(jnp.abs(away), initial=0)
-    direction = away / jnp.where(unit > 0, unit, 1)
+    near = jnp.where(jnp.max(jnp.abs(away), initial=0) > 2.0**64, 2.0**-64, 1.0)
+    away, limit = away * near, radius * near
+    unit = jnp.maximum(jnp.max(jnp.abs(away), initial=0), limit)
+    direction = away / unit
     length = jnp.sqrt(jnp.sum(direction**2))
-    outside = unit * length > radius
+    outside = unit * length > limit
     return jnp.where(outside, centre + direction * (radius / jnp.where(outside, length, 1)), x)
 
 

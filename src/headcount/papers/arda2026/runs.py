@@ -21,6 +21,7 @@ from ...core._tree import add, scale, squared_norm
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
 from ...theory.families import into_ball, shaped
+from ...training import nearest_in_ball
 from .hypotheses import LABELS, PAIRED, TRANSPORT
 from .instances import ModelInstance, TargetInstance, draw_targets, project_model
 from .model import difference, linear_outputs, outputs
@@ -198,15 +199,10 @@ def omega_of(i: ModelInstance) -> Any:
     """The exact projection onto Omega_rho, with radii that may be traced."""
     root = math.sqrt(i.m)
 
-    def shrink(moved: Array, radius: Array) -> Array:
-        lengths = jnp.sqrt(jnp.sum(moved.reshape(i.m, -1) ** 2, axis=1))
-        factor = radius / jnp.maximum(lengths, radius)
-        return moved * factor.reshape(-1, *([1] * (moved.ndim - 1)))
-
     def project(phi: PooledAttentionParams) -> PooledAttentionParams:
-        moved = difference(phi, i.initial)
-        blocks = [shrink(block, i.rho[k] / root) for k, block in enumerate(moved)]
-        return add(i.initial, PooledAttentionParams(*blocks))
+        heads = jax.vmap(nearest_in_ball, (0, 0, None))
+        radii = PooledAttentionParams(*(i.rho / root))
+        return jax.tree.map(heads, phi, i.initial, radii)
 
     return project
 
