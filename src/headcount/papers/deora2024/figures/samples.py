@@ -13,7 +13,7 @@ from ....lab import (
     draw_interval,
     draw_power_law,
     draw_reference_slope,
-    exponent,
+    fitted_exponent,
     log_log,
     monotone,
     over_seeds,
@@ -71,16 +71,17 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     """Corollary 5 at K = n: losses and gap fall like 1/n, up to logarithms."""
     n, found = points(data, "n"), []
     for law, (title, _) in DATA.items():
-        own = {name: data[name].sel(data=law).transpose("seed", "n").values for name in NAMES}
+        here = data.sel(data=law)
+        own = {name: here[name].transpose("seed", "n").values for name in NAMES}
         for name in ("train_loss", "test_loss"):
             claim = f"{title}: the {NAMES[name]} at K = n falls at least like 1/n"
-            found.append(exponent(claim, n, own[name], AT_LEAST_ONE))
+            found.append(fitted_exponent(claim, here, name, AT_LEAST_ONE))
         claim = f"{title}: the test loss at K = n decreases with n"
         found.append(monotone(claim, n, own["test_loss"], "decreasing"))
         claim = f"{title}: the gap is positive at n = {n[0]:g}"
         found.append(threshold(claim, own["gap"][:, 0], above=0.0))
         claim = f"{title}: the gap at K = n falls at least like 1/n"
-        found.append(exponent(claim, n, own["gap"], AT_LEAST_ONE))
+        found.append(fitted_exponent(claim, here, "gap", AT_LEAST_ONE))
     return found
 
 

@@ -16,7 +16,7 @@ from ....lab import (
     draw_interval,
     draw_power_law,
     draw_reference_slope,
-    exponent,
+    fitted_exponent,
     log_log,
     over_seeds,
     power_law,
@@ -95,12 +95,11 @@ def _final(data: xr.Dataset, name: str, run: str) -> Any:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """1/n, slow growth in k, and every inequality on the way."""
-    n, k = points(data, "n"), points(data, "k")
-    found = []
+    k, found = points(data, "k"), []
     for run, (title, _, _) in RUNS.items():
         own = data.sel(run=run)
-        last = _final(data, "stability", run)
-        found.append(exponent(f"{title}: the stability falls like 1/n", n, last, ONE_OVER_N))
+        claim = f"{title}: the stability falls like 1/n"
+        found.append(fitted_exponent(claim, own, "stability_final", ONE_OVER_N))
         late = k >= k[-1] / 10
         growth = own["stability"].isel(n=-1).transpose("seed", "k").values[:, late]
         claim = f"{title}: it grows slower than k^{FLAT} in the last decade"

@@ -13,7 +13,7 @@ from ....lab import (
     draw_interval,
     draw_power_law,
     draw_reference_slope,
-    exponent,
+    fitted_exponent,
     log_log,
     over_seeds,
     power_law,
@@ -22,7 +22,7 @@ from ....lab import (
 )
 from ..hessian import BLOCKS
 from ..measurements.widths import hessian_widths
-from .curves import SCALINGS, by_seed, numbers
+from .curves import SCALINGS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -70,24 +70,24 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """The rate where the proof has it, elsewhere, near the start, and block by block."""
-    d_m, found = numbers(data, "d_m"), []
+    found = []
     for init in INITS:
         for scaling in SCALINGS:
-            one = by_seed(data["hessian_norm"].sel(init=init, scaling=scaling), "d_m")
+            one = data.sel(init=init, scaling=scaling)
             tau0 = "1/d_m" if scaling == "ntk" else "d_m^(-1/2)"
             claim = f"{init}, tau0 = {tau0}: ||H|| = O(d_m^(-1/2))"
-            found.append(exponent(claim, d_m, one, AT_LEAST_HALF))
+            found.append(fitted_exponent(claim, one, "hessian_norm", AT_LEAST_HALF))
     proved = data.sel(init="ntk", scaling="ntk")
     claim = "ntk, tau0 = 1/d_m: ||H|| falls like d_m^(-1/2), no faster"
-    found.append(exponent(claim, d_m, by_seed(proved["hessian_norm"], "d_m"), HALF))
+    found.append(fitted_exponent(claim, proved, "hessian_norm", HALF))
     claim = "ntk, tau0 = 1/d_m, at distance 1 from the start: ||H|| falls like d_m^(-1/2)"
-    found.append(exponent(claim, d_m, by_seed(proved["hessian_norm_nearby"], "d_m"), HALF))
+    found.append(fitted_exponent(claim, proved, "hessian_norm_nearby", HALF))
     for block in ("QV", "QO", "OV"):
-        values = by_seed(proved["block_norm"].sel(block=block), "d_m")
+        one = proved.sel(block=block)
         claim = f"ntk, tau0 = 1/d_m, block {block}: O(1/d_m), as printed"
-        found.append(exponent(claim, d_m, values, AT_LEAST_ONE))
+        found.append(fitted_exponent(claim, one, "block_norm", AT_LEAST_ONE))
         claim = f"ntk, tau0 = 1/d_m, block {block}: like d_m^(-1/2), as corrected"
-        found.append(exponent(claim, d_m, values, HALF))
+        found.append(fitted_exponent(claim, one, "block_norm", HALF))
     return found
 
 

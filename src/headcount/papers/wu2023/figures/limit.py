@@ -10,7 +10,7 @@ from ....lab import (
     Finding,
     draw_interval,
     draw_power_law,
-    exponent,
+    fitted_exponent,
     log_log,
     over_seeds,
     power_law,
@@ -20,7 +20,7 @@ from ....lab import (
 )
 from ..measurements.widths import LIMIT_ERRORS as ERRORS
 from ..measurements.widths import limit_widths
-from .curves import SCALINGS, by_seed, numbers
+from .curves import SCALINGS, by_seed
 from .hessian import HALF, INITS, draw_schemes, width_trials
 
 if TYPE_CHECKING:
@@ -42,19 +42,18 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Lemma 1 where it is stated, as printed and corrected; and outside its hypotheses."""
-    d_m = numbers(data, "d_m")
     proved = data.sel(init="ntk", scaling="ntk")
     found = [
-        exponent(
+        fitted_exponent(
             "ntk, tau0 = 1/d_m: distance to Lemma 1's kernel (entrywise product) like d_m^(-1/2)",
-            d_m,
-            by_seed(proved["limit_error"], "d_m"),
+            proved,
+            "limit_error",
             HALF,
         ),
-        exponent(
+        fitted_exponent(
             "ntk, tau0 = 1/d_m: the share of the W_Q and W_K blocks vanishes like 1/d_m",
-            d_m,
-            by_seed(proved["attention_share"], "d_m"),
+            proved,
+            "attention_share",
             ONE,
         ),
         threshold(
