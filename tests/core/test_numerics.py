@@ -93,20 +93,6 @@ def test_mirrored_sum_is_exactly_zero_for_mirrored_values():
         assert float(core.mirrored_sum(jnp.asarray(values))) == pytest.approx(values.sum())
 
 
-def test_tree_arithmetic():
-    a, b = (
-        {"u": np.array([1.0, 2.0]), "w": np.array([[3.0]])},
-        {"u": np.array([4.0, -1.0]), "w": np.array([[2.0]])},
-    )
-    assert float(tree.inner(a, b)) == 8.0
-    assert float(tree.squared_norm(a)) == 14.0
-    assert float(tree.norm(a)) == pytest.approx(math.sqrt(14))
-    assert tree.count(a) == 3
-    np.testing.assert_array_equal(tree.add(a, b)["u"], [5, 1])
-    np.testing.assert_array_equal(tree.subtract(a, b)["u"], [-3, 3])
-    np.testing.assert_array_equal(tree.scale(2.0, a)["w"], [[6]])
-
-
 def test_blocks_of_every_container():
     point = core.HeadFeatures(1, 2, 3)
     assert tree.blocks(point) == {"phi_c": 1, "phi_u": 2, "w_left": 3}

@@ -1,53 +1,15 @@
-"""Arithmetic on parameter pytrees, and the names of their blocks."""
+"""The names of the blocks of parameter pytrees; arithmetic on them is `optax.tree`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-from jaxtyping import Float
 
 from ._types import Array
 
 Params = Any
 """A pytree of parameters; the models of this package use NamedTuples, one field per block."""
-
-
-def add(a: Params, b: Params) -> Params:
-    """a + b, leaf by leaf."""
-    return jax.tree.map(jnp.add, a, b)
-
-
-def subtract(a: Params, b: Params) -> Params:
-    """a - b, leaf by leaf."""
-    return jax.tree.map(jnp.subtract, a, b)
-
-
-def scale(factor: Any, a: Params) -> Params:
-    """factor * a, leaf by leaf."""
-    return jax.tree.map(lambda leaf: factor * leaf, a)
-
-
-def inner(a: Params, b: Params) -> Float[Array, ""]:
-    """The Euclidean inner product over all leaves."""
-    products = jax.tree.map(lambda x, y: jnp.vdot(x, y), a, b)
-    return jax.tree.reduce(jnp.add, products)
-
-
-def squared_norm(a: Params) -> Float[Array, ""]:
-    """The squared Euclidean norm over all leaves."""
-    return inner(a, a)
-
-
-def norm(a: Params) -> Float[Array, ""]:
-    """The Euclidean norm over all leaves."""
-    return jnp.sqrt(squared_norm(a))
-
-
-def count(a: Params) -> int:
-    """How many numbers the pytree holds."""
-    return sum(int(jnp.size(leaf)) for leaf in jax.tree.leaves(a))
 
 
 def blocks(params: Params) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Bool, Float
 
 from ..core import (
@@ -23,7 +24,7 @@ from ..core import (
     self_attention,
     total,
 )
-from ..core._tree import blocks, count, named_leaves, norm, subtract
+from ..core._tree import blocks, named_leaves
 from ..models import PooledAttention, over_heads
 from ._paths import Chunks, GradientPath, Samples, fold_chunks, into_chunks, map_over_chunks
 
@@ -86,9 +87,9 @@ def validation_loss(now: Snapshot) -> dict[str, Array]:
 @_register("distance")
 def parameter_distance(now: Snapshot) -> dict[str, Array]:
     """||theta_b - theta_b(0)|| for every block b, and over all blocks."""
-    moved = over_heads(now.model, subtract(now.params, now.initial))
-    by_block = {f"distance_{b}": norm(leaf) for b, leaf in blocks(moved).items()}
-    return {**by_block, "distance": norm(moved)}
+    moved = over_heads(now.model, optax.tree.sub(now.params, now.initial))
+    by_block = {f"distance_{b}": optax.tree.norm(leaf) for b, leaf in blocks(moved).items()}
+    return {**by_block, "distance": optax.tree.norm(moved)}
 
 
 @_register("gradient")
@@ -96,8 +97,8 @@ def gradient_norm(now: Snapshot) -> dict[str, Array]:
     """The norm of the loss gradient for every block, and over all blocks."""
     _, grad = now.path.loss_and_gradient(now.params, now.path.prepare(now.x, now.y))
     grad = over_heads(now.model, grad)
-    by_block = {f"gradient_{b}": norm(leaf) for b, leaf in blocks(grad).items()}
-    return {**by_block, "gradient": norm(grad)}
+    by_block = {f"gradient_{b}": optax.tree.norm(leaf) for b, leaf in blocks(grad).items()}
+    return {**by_block, "gradient": optax.tree.norm(grad)}
 
 
 @_register("jacobian")
@@ -109,7 +110,7 @@ def jacobian_norms(now: Snapshot) -> dict[str, Array]:
     """
     gradient = jax.vmap(jax.grad(now.model), in_axes=(None, 0))
     n = now.x.shape[0]
-    chunk = min(now.chunk, max(1, _JACOBIAN_ENTRIES // count(now.params)))
+    chunk = min(now.chunk, max(1, _JACOBIAN_ENTRIES // optax.tree.size(now.params)))
     chunks = into_chunks(now.x, now.y, now.loss, chunk)
 
     def jacobian(samples: Samples) -> dict[str, Array]:
@@ -124,7 +125,7 @@ def jacobian_norms(now: Snapshot) -> dict[str, Array]:
     sums, each = fold_chunks(sums_and_norms, chunks)
     result = {}
     for b in sums:
-        result[f"jacobian_of_mean_{b}"] = norm(sums[b]) / n
+        result[f"jacobian_of_mean_{b}"] = optax.tree.norm(sums[b]) / n
         result[f"jacobian_mean_{b}"] = jnp.mean(each[b])
         result[f"jacobian_max_{b}"] = jnp.max(each[b])
     return result
@@ -142,7 +143,7 @@ def margins(now: Snapshot) -> dict[str, Array]:
     smallest = jnp.min(now.y * now.outputs())
     result = {"margin": smallest}
     if "U" in (parts := blocks(over_heads(now.model, now.params))):
-        length = norm(parts["U"])
+        length = optax.tree.norm(parts["U"])
         result["normalised_margin"] = smallest / jnp.where(length > 0, length, jnp.nan)
     return result
 
@@ -165,7 +166,7 @@ def linearised_outputs(now: Snapshot) -> dict[str, Array]:
 
     [arda2026, Def. 3]
     """
-    moved = subtract(now.params, now.initial)
+    moved = optax.tree.sub(now.params, now.initial)
 
     def one_sample(x: Float[Array, "T d"]) -> Float[Array, ""]:
         value, change = jax.jvp(lambda p: now.model(p, x), (now.initial,), (moved,))

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
+import optax
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, Registry
-from ..core._tree import blocks, norm
+from ..core._tree import blocks
 from ._paths import BlockJacobian
 
 
@@ -49,10 +50,10 @@ def block_jacobian(now: Pass) -> dict[str, Float[Array, ""]]:
         raise BadArgument("trace", "jacobian", problem, fix='use record="jacobian"')
     b, total, lengths = now.jacobian
     return {
-        f"jacobian_of_mean_{b}": norm(total) / len(lengths),
+        f"jacobian_of_mean_{b}": optax.tree.norm(total) / len(lengths),
         f"jacobian_mean_{b}": jnp.mean(lengths),
         f"jacobian_max_{b}": jnp.max(lengths),
-        f"gradient_{b}": norm(blocks(now.gradient)[b]),
+        f"gradient_{b}": optax.tree.norm(blocks(now.gradient)[b]),
     }
 
 

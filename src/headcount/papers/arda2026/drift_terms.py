@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from ...theory import Family, Hypothesis, Sides
 from ...theory.families import into_ball, shaped
@@ -66,7 +67,7 @@ near_start(
     "Every head of phi is within (|nu| + |rho|)/sqrt(m) of phi~.",
     r"\|\tilde\varphi_i-\varphi_i\|_2\le(\|\nu\|_2+\|\rho\|_2)/\sqrt m",
     measured=lambda i: jnp.max(
-        jnp.hypot(*model.per_head_norms(model.difference(i.transported, i.params)))
+        jnp.hypot(*model.per_head_norms(optax.tree.sub(i.transported, i.params)))
     ),
     naively=lambda num, data: num.largest(
         norm(num, row)
@@ -80,7 +81,7 @@ near_start(
 
 
 def _feature_change(i: ModelInstance) -> Any:
-    return model.difference(model.gradients(i, i.params), model.gradients(i, i.initial))
+    return optax.tree.sub(model.gradients(i, i.params), model.gradients(i, i.initial))
 
 
 def _changes_naively(num: Arithmetic, data: Data) -> list[list[list[Any]]]:
@@ -175,7 +176,7 @@ for _number, _constant, _words, _blocks, _size in (
 
 def _cof(i: ModelInstance) -> Any:
     """e_CoF of every sample, Eq. (26)."""
-    towards = model.flat_blocks(model.difference(i.transported, i.params))
+    towards = model.flat_blocks(optax.tree.sub(i.transported, i.params))
     return jnp.einsum("nip,ip->n", model.flat_blocks(_feature_change(i)), towards)
 
 
@@ -208,7 +209,7 @@ def _errors(i: ModelInstance) -> tuple[Any, Any, Any]:
 
 def _descent(i: ModelInstance) -> Any:
     """<grad L(phi), phi~ - phi>, the left side of (25) and (39)."""
-    towards = model.difference(i.transported, i.params)
+    towards = optax.tree.sub(i.transported, i.params)
     return jax.jvp(lambda phi: model.loss(i, phi), (i.params,), (towards,))[1]
 
 

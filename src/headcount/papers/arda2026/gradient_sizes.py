@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import optax
 
-from ...core._tree import squared_norm
 from ...theory.slow import Arithmetic, dot, norm
 from . import constants, model, naive
 from .declare import near_start
@@ -92,7 +92,7 @@ near_start(
     "|grad L|^2 <= B_grad = 4 (f_max + y_max)^2 A^2 for phi in Omega_rho and labels of a target "
     "in F_nu (instances: any labels within y_max*).",
     r"\|\nabla\hat L\|_2^2\le B_{\rm grad}=4(f^{\max}+y^{\max})^2A^2",
-    measured=lambda i: squared_norm(jax.grad(model.loss, argnums=1)(i, i.params)),
+    measured=lambda i: optax.tree.norm(jax.grad(model.loss, argnums=1)(i, i.params), squared=True),
     naively=_loss_gradient_naively,
     constant="B_grad",
     trivial=_known_gradient,

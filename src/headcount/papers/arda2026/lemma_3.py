@@ -8,6 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from ...theory import Bound, Sides
 from ...theory.families import safe_norm
@@ -147,7 +148,7 @@ near_start(
 def _expansion(i: ModelInstance, variant: str) -> Sides:
     """(18): the products dc (h - h0), and c0 times what the line through h0 leaves."""
     start = i.initial
-    shift = model.difference(i.params, start)
+    shift = optax.tree.sub(i.params, start)
     gap = model.heads(i, i.params) - model.heads(i, start)
     along = jnp.einsum(
         "nip,ip->ni",

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Activation, Array, activation_named, head_features, pooled_attention
-from ...core._tree import subtract as difference  # noqa: F401
 from ...kernels import Linearised
 from ...models import PooledAttention, PooledAttentionParams
 from ...theory.families import safe_norm

@@ -8,15 +8,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Float
 
 from ...core import MEAN_SQUARED, Array
-from ...core._tree import add, scale
 from ...kernels import Linearised
 from ...models import PooledAttentionParams
 from ...training import Built, Snapshot, UpdateRule, gradient_path, map_over_chunks
-from .model import difference
-from .runs import RunInstance, RunTrace, head_summary, sample_terms, squared_norm, step_terms
+from .runs import RunInstance, RunTrace, head_summary, sample_terms, step_terms
 
 BLOCKS = ("c", "U", "W")
 PER_STEP = ("loss", "gradient", "excess", "cross", "residual", "output", "e_lin", "e_cof", "values")
@@ -42,20 +41,20 @@ class DriftTerms:
         target = jax.tree.map(lambda leaf: jnp.asarray(leaf, now.x.dtype), self.target)
         path = gradient_path(now.model, MEAN_SQUARED, n=n, T=T, chunk=now.chunk)
         _, grad = path.loss_and_gradient(phi, path.prepare(now.x, now.y))
-        raw = add(phi, scale(-self.eta, grad))
+        raw = optax.tree.add(phi, optax.tree.scale(-self.eta, grad))
         after = self.rule.projection(raw, now.initial, now.model)
         f, lin, lin_target, slope = self._outputs(now, target)
         return {
             **sample_terms(f, now.y, lin, slope, lin_target),
             **step_terms(phi, grad, raw, after, target),
-            "predicted": squared_norm(difference(after, target)),
+            "predicted": optax.tree.norm(optax.tree.sub(after, target), squared=True),
             "e_app": jnp.max(jnp.abs(lin_target - now.y)),
             **moved(phi, now.initial),
         }
 
     def _outputs(self, now: Snapshot, target: Any) -> tuple[Array, ...]:
         """f and f_lin at phi, f_lin at phi~ and <grad f(phi), phi~ - phi>, of every sample."""
-        phi, towards = now.params, difference(target, now.params)
+        phi, towards = now.params, optax.tree.sub(target, now.params)
         linear = Linearised(now.model, now.initial)
 
         def one(x: Float[Array, "T d"]) -> Float[Array, "4"]:
@@ -71,7 +70,7 @@ def moved(phi: PooledAttentionParams, start: PooledAttentionParams) -> dict[str,
     m = start.c.shape[0]
     lengths = {
         f"moved_{name}": jnp.max(jnp.sqrt(jnp.sum(block.reshape(m, -1) ** 2, axis=1)))
-        for name, block in zip(BLOCKS, difference(phi, start), strict=True)
+        for name, block in zip(BLOCKS, optax.tree.sub(phi, start), strict=True)
     }
     return {name: np.sqrt(m) * length for name, length in lengths.items()}
 

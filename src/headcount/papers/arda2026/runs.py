@@ -14,17 +14,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Float
 
 from ...core import Array
-from ...core._tree import add, scale, squared_norm
 from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
 from ...theory.families import into_ball, shaped
 from ...training import nearest_in_ball
 from .hypotheses import LABELS, PAIRED, TRANSPORT
 from .instances import ModelInstance, TargetInstance, draw_targets, project_model
-from .model import difference, linear_outputs, outputs
+from .model import linear_outputs, outputs
 
 
 @instance_class
@@ -140,14 +140,14 @@ def advance(
         share = 1 / n if chosen is None else jnp.where(samples == chosen, 1.0, 0.0)
         (grad,) = pull_back(2 * share * (f - i.y))
         lin = linear_outputs(i, phi)
-        _, slope = jax.jvp(lambda p: outputs(i, p), (phi,), (difference(target, phi),))
-        raw = add(phi, scale(-i.eta, grad))
+        _, slope = jax.jvp(lambda p: outputs(i, p), (phi,), (optax.tree.sub(target, phi),))
+        raw = optax.tree.add(phi, optax.tree.scale(-i.eta, grad))
         after = project(raw)
         terms = {
             **sample_terms(f, i.y, lin, slope, lin_target),
             **step_terms(phi, grad, raw, after, target),
         }
-        return (after, add(total, phi)), terms
+        return (after, optax.tree.add(total, phi)), terms
 
     return jax.lax.scan(step, carry, indices, length=steps)
 
@@ -178,9 +178,9 @@ def sample_terms(
 def step_terms(phi: Any, grad: Any, raw: Any, after: Any, target: Any) -> dict[str, Any]:
     """The terms of one step phi -> raw = phi - eta grad -> after = Proj(raw)."""
     return {
-        "gradient": squared_norm(grad),
-        "distance": squared_norm(difference(phi, target)),
-        "excess": squared_norm(difference(raw, after)),
+        "gradient": optax.tree.norm(grad, squared=True),
+        "distance": optax.tree.norm(optax.tree.sub(phi, target), squared=True),
+        "excess": optax.tree.norm(optax.tree.sub(raw, after), squared=True),
         "values": jnp.max(jnp.linalg.norm(phi.U, axis=-1)),
     }
 
@@ -190,9 +190,9 @@ def trace_of(
 ) -> RunTrace:
     """The trace of a finished run."""
     last, total = carry
-    end = squared_norm(difference(last, i.transported))
+    end = optax.tree.norm(optax.tree.sub(last, i.transported), squared=True)
     terms = {**terms, "distance": jnp.append(terms["distance"], end)}
-    return RunTrace(**terms, **_summary(i, scale(1 / i.tau, total), lin_target))
+    return RunTrace(**terms, **_summary(i, optax.tree.scale(1 / i.tau, total), lin_target))
 
 
 def omega_of(i: ModelInstance) -> Any:
@@ -213,7 +213,7 @@ def reach_of(i: ModelInstance | RunTrace) -> Float[Array, ""]:
         return i.reach
     sizes = [
         jnp.max(jnp.sqrt(jnp.sum(block.reshape(i.m, -1) ** 2, axis=1))) * math.sqrt(i.m) / radius
-        for block, radius in zip(difference(i.transported, i.initial), i.rho, strict=True)
+        for block, radius in zip(optax.tree.sub(i.transported, i.initial), i.rho, strict=True)
     ]
     return jnp.max(jnp.stack(sizes))
 

@@ -15,10 +15,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Float
 
 from ...core import LOGISTIC, Array, check_count, in_float64
-from ...core._tree import norm, subtract
 from ...kernels import HessianExtremes, hessian_extremes, loss_function
 from ...models import MultiHeadParams, over_heads
 from ...training import naive_path
@@ -90,7 +90,7 @@ def segment(
 ) -> Segment:
     """The loss along a segment, for (15), Proposition 4 and tau_k."""
     check_count("points", points, least=2)
-    shift = in_float64(subtract, second, first)
+    shift = in_float64(optax.tree.sub, second, first)
     losses = in_float64(_losses_along(model), first, shift, np.linspace(0, 1, points), x, y)
     sizes = [float(in_float64(largest_head, end)) for end in (first, second)]
     return Segment(losses, float(_length(model, shift)), max(sizes))
@@ -167,4 +167,4 @@ def loss_of(model: Heads, x: Array, y: Array) -> Callable[[Any], Float[Array, ""
 
 def _length(model: Heads, tree: Any) -> Any:
     """The norm over all heads of something per head."""
-    return in_float64(norm, over_heads(model, tree))
+    return in_float64(optax.tree.norm, over_heads(model, tree))

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Float
 
 from ...core import LOGISTIC, Array, check_count, check_positive, check_samples, float64
-from ...core._tree import add, norm, scale, subtract
 from ...models import MultiHeadParams, over_heads
 from .start import Heads, check_labels
 
@@ -187,11 +187,11 @@ class _Runs:
         n = self.y.shape[0]
         kept = jnp.concatenate([jnp.ones((1, n)), 1 - jnp.eye(n)]) / n
         losses, gradients = self._each(self._losses_and_gradient, moves, kept)
-        after = subtract(moves, scale(eta, gradients))
+        after = optax.tree.sub(moves, optax.tree.scale(eta, gradients))
         own = jax.vmap(self._own_gradient, in_axes=(None, 0, 0))(_entry(moves, 0), self.x, self.y)
         # One step of L^{-i} from the full run's place: its step without the share of sample i.
         onward = jax.tree.map(lambda a, g: a[:1] + eta / n * g, after, own)
-        expanded = subtract(onward, jax.tree.map(lambda leaf: leaf[1:], after))
+        expanded = optax.tree.sub(onward, jax.tree.map(lambda leaf: leaf[1:], after))
         middle = jax.tree.map(lambda leaf: (leaf[:1] + leaf[1:]) / 2, moves)
         sizes = jax.vmap(self._size)(moves)
         lengths = jax.vmap(lambda tree: _length(self.model, tree))
@@ -219,14 +219,14 @@ class _Runs:
         return jax.lax.map(lambda a: one_run(*a), arguments, batch_size=self.together)
 
     def _outputs(self, move: MultiHeadParams) -> Float[Array, "n"]:
-        theta = add(self.theta_0, move)
+        theta = optax.tree.add(self.theta_0, move)
         return jax.vmap(self.model, in_axes=(None, 0))(theta, self.x)
 
     def test_loss(self, move: MultiHeadParams) -> Float[Array, ""]:
         """The loss on the test samples, NaN without any."""
         if self.test_y.shape[0] == 0:
             return jnp.asarray(jnp.nan)
-        theta = add(self.theta_0, move)
+        theta = optax.tree.add(self.theta_0, move)
         f = jax.vmap(self.model, in_axes=(None, 0))(theta, self.test_x)
         return jnp.mean(LOGISTIC.pointwise(f, self.test_y))
 
@@ -244,12 +244,12 @@ class _Runs:
 
     def _own_gradient(self, move: MultiHeadParams, x: Array, y: Array) -> MultiHeadParams:
         """grad l_i in one head of each group."""
-        theta = add(self.theta_0, move)
+        theta = optax.tree.add(self.theta_0, move)
         gradient = jax.grad(lambda p: LOGISTIC.pointwise(self.model(p, x), y))(theta)
         return over_heads(self.model, gradient, power=-2)
 
     def _size(self, move: MultiHeadParams) -> Float[Array, ""]:
-        return largest_head(add(self.theta_0, move))
+        return largest_head(optax.tree.add(self.theta_0, move))
 
 
 def largest_head(theta: MultiHeadParams) -> Float[Array, ""]:
@@ -264,4 +264,4 @@ def _entry(tree: Any, index: int) -> Any:
 
 def _length(model: Heads, tree: MultiHeadParams) -> Float[Array, ""]:
     """The norm over all heads, groups counted with their multiplicities."""
-    return norm(over_heads(model, tree))
+    return optax.tree.norm(over_heads(model, tree))

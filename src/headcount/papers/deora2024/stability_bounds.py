@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import optax
 from jaxtyping import Float
 
 from ...core import LOGISTIC, Array, float64, total
-from ...core._tree import norm, subtract
 from ...models import MultiHeadParams, outputs, over_heads
 from .constants import beta_1, beta_2, beta_3, gap_bound, reach
 from .stability import Heads, LeftOut, largest_head
@@ -50,9 +50,9 @@ def target(
 ) -> Target:
     """The numbers of `theta` that the bounds depend on."""
     with float64():
-        moved = over_heads(model, subtract(theta, start))
+        moved = over_heads(model, optax.tree.sub(theta, start))
         loss = total(LOGISTIC, outputs(model, theta, np.asarray(x, np.float64)), y)
-        return Target(float(norm(moved)), float(largest_head(theta)), float(loss))
+        return Target(float(optax.tree.norm(moved)), float(largest_head(theta)), float(loss))
 
 
 def expansiveness(run: LeftOut, tier: str = "v2") -> Sides:
