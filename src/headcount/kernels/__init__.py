@@ -1,5 +1,6 @@
 """Tangent kernels: empirical and limiting, their spectra, and what they predict."""
 
+from ..models import Linearised as Linearised
 from ._arda2026 import features_arda2026 as features_arda2026
 from ._convergence import KernelRate as KernelRate
 from ._convergence import Slope as Slope
@@ -35,7 +36,6 @@ from ._limit_arda2026 import limit_arda2026 as limit_arda2026
 from ._limit_kernel import LimitKernel as LimitKernel
 from ._limit_wu2023 import arc_cosine as arc_cosine
 from ._limit_wu2023 import limit_wu2023 as limit_wu2023
-from ._linearised import Linearised as Linearised
 from ._linearised import LinearisedRun as LinearisedRun
 from ._linearised import train_linearised as train_linearised
 from ._margin import Margin as Margin

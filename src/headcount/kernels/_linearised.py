@@ -1,4 +1,4 @@
-"""The model linearised at a parameter point, and gradient descent on it."""
+"""Gradient descent on the linearised model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from ..core import (
     float64,
     loss_of,
     mappable,
-    own_precision,
     total,
 )
 from ..models import over_heads
@@ -36,47 +35,6 @@ if TYPE_CHECKING:
     import xarray
 
 Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
-
-
-@dataclass(frozen=True, eq=False)
-class Linearised:
-    """f_lin(params, x) = f(initial, x) + <grad f(initial, x), params - initial>, for any f.
-
-    Called like a model: it can be trained, differentiated and given to any function that takes one.
-    """
-
-    model: Any
-    initial: Any
-
-    @own_precision
-    def __call__(self, params: Any, x: Float[Array, "T d"]) -> Float[Array, "*out"]:
-        """f_lin(params, x), one forward-mode derivative at initial."""
-        # params fixes the precision: initial may still be the stored float64 arrays.
-        start = jax.tree.map(
-            lambda at, p: jnp.asarray(at, jnp.result_type(p)), self.initial, params
-        )
-        moved = jax.tree.map(jnp.subtract, params, start)
-        value, change = jax.jvp(lambda p: self.model(p, x), (start,), (moved,))
-        return value + change
-
-    @property
-    def multiplicities(self) -> tuple[int, ...] | None:
-        """How many equal heads each entry of the parameters stands for, if the model says."""
-        return getattr(self.model, "multiplicities", None)
-
-    def split(self, params: Any) -> tuple[Linearised, Any]:
-        """One head of every group on its own, as `HeadGroups.split`."""
-        model, initial = self.model.split(self.initial)
-        return Linearised(model, initial), self.model.split(params)[1]
-
-    @property
-    def name(self) -> str:
-        """The model's name, marked as linearised."""
-        return f"{getattr(self.model, 'name', 'function')}-linearised"
-
-    def shapes(self) -> Any:
-        """The parameter pytree with shapes in place of arrays."""
-        return jax.tree.map(np.shape, self.initial)
 
 
 @mappable("loss_name")

@@ -32,6 +32,7 @@ from ._initialisations import two_phase as two_phase
 from ._initialisations import two_phase_groups as two_phase_groups
 from ._initialisations import unpaired as unpaired
 from ._initialisations import zero as zero
+from ._linearised import Linearised as Linearised
 from ._vit import BLOCKS as BLOCKS
 from ._vit import Collapsed as Collapsed
 from ._vit import VisionParams as VisionParams

@@ -25,7 +25,7 @@ from ..core import (
     total,
 )
 from ..core._tree import blocks, named_leaves
-from ..models import PooledAttention, over_heads
+from ..models import Linearised, PooledAttention, over_heads
 from ._paths import Chunks, GradientPath, Samples, fold_chunks, into_chunks, map_over_chunks
 
 
@@ -166,13 +166,8 @@ def linearised_outputs(now: Snapshot) -> dict[str, Array]:
 
     [arda2026, Def. 3]
     """
-    moved = optax.tree.sub(now.params, now.initial)
-
-    def one_sample(x: Float[Array, "T d"]) -> Float[Array, ""]:
-        value, change = jax.jvp(lambda p: now.model(p, x), (now.initial,), (moved,))
-        return value + change
-
-    f_lin = map_over_chunks(lambda s: jax.vmap(one_sample)(s.x), now.chunks())
+    linear = jax.vmap(Linearised(now.model, now.initial), in_axes=(None, 0))
+    f_lin = map_over_chunks(lambda s: linear(now.params, s.x), now.chunks())
     gap = jnp.abs(now.outputs() - f_lin)
     return {"linearised_outputs": f_lin, "linearisation_error": jnp.max(gap)}
 

@@ -1,0 +1,55 @@
+"""Any model linearised at a parameter point: a model again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Float
+
+from ..core import Array, own_precision
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """f_lin(params, x) = f(initial, x) + <grad f(initial, x), params - initial>, for any f.
+
+    Called like a model: it can be trained, differentiated and given to any function that takes one.
+    """
+
+    model: Any
+    initial: Any
+
+    @own_precision
+    def __call__(self, params: Any, x: Float[Array, "T d"]) -> Float[Array, "*out"]:
+        """f_lin(params, x), one forward-mode derivative at initial."""
+        # params fixes the precision: initial may still be the stored float64 arrays.
+        start = jax.tree.map(
+            lambda at, p: jnp.asarray(at, jnp.result_type(p)), self.initial, params
+        )
+        moved = optax.tree.sub(params, start)
+        value, change = jax.jvp(lambda p: self.model(p, x), (start,), (moved,))
+        return value + change
+
+    @property
+    def multiplicities(self) -> tuple[int, ...] | None:
+        """How many equal heads each entry of the parameters stands for, if the model says."""
+        return getattr(self.model, "multiplicities", None)
+
+    def split(self, params: Any) -> tuple[Linearised, Any]:
+        """One head of every group on its own, as `HeadGroups.split`."""
+        model, initial = self.model.split(self.initial)
+        return Linearised(model, initial), self.model.split(params)[1]
+
+    @property
+    def name(self) -> str:
+        """The model's name, marked as linearised."""
+        return f"{getattr(self.model, 'name', 'function')}-linearised"
+
+    def shapes(self) -> Any:
+        """The parameter pytree with shapes in place of arrays."""
+        return jax.tree.map(np.shape, self.initial)
