@@ -51,7 +51,7 @@ def test_geometric_mean_is_the_t_interval_of_the_logarithms() -> None:
     low, high = stats.t.interval(0.95, 8, SAMPLE.mean(), stats.sem(SAMPLE))
     np.testing.assert_allclose((estimate.value, estimate.low, estimate.high),
                                np.exp((SAMPLE.mean(), low, high)), rtol=1e-12)  # fmt: skip
-    for values in ([1.0, 0.0], [1.0, -2.0]):
+    for values in (np.array([1.0, 0.0]), np.array([1.0, -2.0])):
         assert not lab.geometric_mean(values).known
 
 
@@ -65,7 +65,9 @@ def test_difference_from_a_reference_is_the_welch_test(seeds: int) -> None:
     np.testing.assert_allclose((estimate.low, estimate.high), interval, rtol=1e-10)
     assert not lab.difference_from(SAMPLE[:1], 0.0, error, seeds).known
     assert not lab.difference_from(SAMPLE, 0.0, 0.0, 1).known
-    assert lab.difference_from([2.0, 2.0], 1.5, 0.0, seeds) == lab.Estimate(0.5, 0.5, 0.5, 2)
+    assert lab.difference_from(np.array([2.0, 2.0]), 1.5, 0.0, seeds) == lab.Estimate(
+        0.5, 0.5, 0.5, 2
+    )
 
 
 def test_slope_of_an_exact_power_law() -> None:
@@ -162,7 +164,7 @@ def test_over_seeds_and_power_law_keep_the_other_dimensions() -> None:
     geometric = lab.over_seeds(data, kind="geometric")["geometric_loss"]
     assert float(geometric[1, 2]) == pytest.approx(stats.gmean(values[1, :, 2]))
     law = lab.power_law(data, "m")
-    fit = lab.loglog_slope([1, 2, 4], values[1])
+    fit = lab.loglog_slope(np.array([1, 2, 4]), values[1])
     assert float(law["loss_slope_high"].sel(model="b")) == fit.slope.high
     assert float(law["loss_line_slope_low"].sel(model="b")) == fit.line.low
     np.testing.assert_allclose(law["loss_fit"].sel(model="b"), fit([1, 2, 4]))

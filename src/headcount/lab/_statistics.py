@@ -136,7 +136,7 @@ def difference_from(
 
 
 def paired_difference(
-    a: Num[Array, "seed"], b: Num[Array, "seed"], confidence: float = CONFIDENCE
+    a: Num[Array, "seed"], b: Num[Array, "_"], confidence: float = CONFIDENCE
 ) -> Estimate:
     """Mean of a - b over seeds that have both, with its t interval."""
     a, b = check_numbers("a", a), check_numbers("b", b)
