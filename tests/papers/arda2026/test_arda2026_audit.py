@@ -17,7 +17,7 @@ from headcount.papers.arda2026 import subject as module
 from headcount.papers.arda2026.instances import HeadInstance, ModelInstance, TargetInstance
 from headcount.papers.arda2026.runs import RunInstance, RunTrace, simulate
 from headcount.papers.arda2026.subject import slack, subject
-from headcount.theory import claims, judge
+from headcount.theory import claims, judge, stored_iterates
 from headcount.theory._audit import ask
 from headcount.training import TrainConfig, build, read_run, run_config
 
@@ -269,9 +269,11 @@ def test_a_run_that_lacks_something_says_what_and_is_trained_again(run_file, aud
         "starts elsewhere": replace(run, records=shifted),
     }
     built = build(config(dtype="float64"))
-    assert module._missing(run, 0, config(), built) == ""
+    assert stored_iterates(run, 0, config(), built)[0] is not None
     for reason, given in lacking.items():
-        assert reason in module._missing(given, 0, config(), built)
+        path, note = stored_iterates(given, 0, config(), built)
+        assert path is None
+        assert reason in note
     again = subject(config(), 0, delta=0.05, run=replace(run, records={}))
     assert "does not hold the iterate of every step" in again.note
     assert again.note.endswith("trained again from its configuration")
