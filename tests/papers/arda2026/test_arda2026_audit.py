@@ -13,10 +13,12 @@ import pytest
 from headcount.cli import run as command
 from headcount.core import BadArgument, float64, stream
 from headcount.data import Arrays
+from headcount.models import PooledAttentionParams
 from headcount.papers.arda2026 import subject as module
 from headcount.papers.arda2026.instances import HeadInstance, ModelInstance, TargetInstance
 from headcount.papers.arda2026.runs import RunInstance, RunTrace, simulate
 from headcount.papers.arda2026.subject import slack, subject
+from headcount.papers.arda2026.transport import TOO_LARGE, goal_of
 from headcount.theory import claims, judge, stored_iterates
 from headcount.theory._audit import ask
 from headcount.training import TrainConfig, build, read_run, run_config
@@ -187,6 +189,21 @@ def test_data_without_a_teacher_are_measured_against_the_smallest_transport():
     assert own.setting.nu == pytest.approx(
         [own.findings[titles[0]][f"nu_{block}"] for block in "cuw"]
     )
+
+
+@pytest.mark.parametrize("labels", [(0.5, 0.5), (0.5, 0.3), (0.5, -0.5)])
+def test_titles_of_transports_say_what_was_found(labels):
+    """One sample twice: with two labels it cannot be fitted, with opposite ones nothing is."""
+    x = own_data(1.0).x[:1]
+    own = build(config(n=2, width=8), Arrays(np.concatenate([x, x]), np.array(labels)))
+    start = PooledAttentionParams(*(np.asarray(leaf[0]) for leaf in own.initial))
+    found = goal_of(own, start, 0, 0.05).findings
+    least, exact = found
+    assert (least == TOO_LARGE) == (labels[1] < 0)
+    gap = (labels[0] - labels[1]) / 2
+    assert found[exact]["residual max |f_lin - y|"] == pytest.approx(gap, abs=1e-12)
+    wanted = f"missed by {gap:.3g} (rank 1 for 2 samples)" if gap else "interpolated"
+    assert exact == f"The same without ridge: the labels are {wanted}"
 
 
 def test_tokens_outside_the_unit_ball_leave_the_realised_certificates():
