@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from headcount.cli import run as command
+from headcount.cli._audit import audited as audited_run
 from headcount.core import BadArgument, float64, stream
 from headcount.data import Arrays
 from headcount.models import PooledAttentionParams
@@ -321,3 +322,13 @@ def test_the_command_reads_a_run_and_exits_with_3_on_a_violation(run_file, monke
     text = capsys.readouterr().out
     assert "violated" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_run_whose_teacher_has_another_activation_is_read_as_it_is(tmp_path):
+    """Without flags the file decides; with one, teacher and student get the same."""
+    trained = config(model_options={"activation": "erf"})
+    path = run_config(trained).save(tmp_path / "run.nc")
+    assert audited_run(path, {}, [])[1] is not None
+    changed, run = audited_run(path, {"activation": "sin"}, [])
+    assert run is None
+    assert changed.model_options["activation"] == changed.data_options["activation"] == "sin"

@@ -22,8 +22,8 @@ from ...training import Built, TrainConfig
 from . import model
 from .instances import ModelInstance
 
-MOST_KEPT = 2**26
-"""Numbers in the iterates of gradient descent that are held at a time: 512 MiB."""
+MOST_KEPT = 2**25
+"""Numbers in the iterates of gradient descent that are held at a time: 256 MiB."""
 _AT_ONCE = 20
 """Iterates that one call of the compiled program looks at."""
 
