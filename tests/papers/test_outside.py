@@ -78,6 +78,20 @@ def test_its_theorems_are_asked(site, tmp_path):
     assert 20 in {a["value"] for a in counted["theorems"] if a["source"] == "smith2030/loss"}
 
 
+def test_its_finished_runs_are_audited(site, tmp_path):
+    """Its subject takes no run: trained again from the file's configuration, and said so."""
+    flags = ["--model", "averager", "--width", "8", "--n", "10", "--steps", "9"]
+    assert headcount(["train", *flags, "--out", "run.nc"], tmp_path, site).returncode == 0
+    audited = answer(["audit", "run.nc"], tmp_path, site)
+    assert audited["setting"]["steps"] == 9
+    assert {claim["id"] for claim in audited["claims"]} == {
+        "smith2030/softmax-norm",
+        "smith2030/loss",
+    }
+    again = "the audit of smith2030 reads no runs: trained again from its configuration"
+    assert audited["notes"] == [again]
+
+
 def test_its_false_claim_is_refuted_and_the_proof_checked(site, tmp_path):
     flags = ["--variant", "printed", "--budget", "small"]
     found = answer(["falsify", "smith2030/softmax-norm", *flags], tmp_path, site)

@@ -229,9 +229,31 @@ def test_a_run_of_which_not_one_step_is_finite(toy_paper, monkeypatch):
         audit(config)
 
 
-def test_what_a_subject_does_not_take_is_refused(toy_paper):
+def test_data_that_a_subject_does_not_take_are_refused(toy_paper):
     with pytest.raises(BadArgument, match="not used by the audit of toy"):
         audit(TrainConfig.of({}), data=SimpleNamespace())
+
+
+def test_a_run_that_a_subject_does_not_take_is_trained_again(toy_paper):
+    report = audit(TrainConfig.of({"seeds": (3, 8)}), run=SimpleNamespace())
+    assert report.verdicts[0].lhs == 8
+    again = "the audit of toy reads no runs: trained again from its configuration"
+    assert report.notes == (again, "a note")
+
+
+def test_a_stored_run_that_diverges_is_trained_again_up_to_there(toy_paper, monkeypatch):
+    passed, short = [], _at_most(5, [])
+
+    def subject(config, seed, *, delta, run, progress=None):
+        passed.append(run)
+        return short(config, seed, delta=delta)
+
+    monkeypatch.setitem(globals(), "_SUBJECT", subject)
+    given = SimpleNamespace()
+    config = TrainConfig.of({"model": "wu2023", "n": 4, "width": 8, "eta": 30.0, "steps": 9})
+    report = audit(config, run=given)
+    assert passed == [given, None]
+    assert report.notes[0].endswith("the first 5, trained again")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0])

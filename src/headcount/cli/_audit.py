@@ -108,20 +108,24 @@ def audited(
 
 
 def audited_config(file: Path | None, flags: dict[str, Any], extra: list[str]) -> TrainConfig:
-    """The configuration of flags, a TOML file or a finished run; one activation for both sides."""
+    """The configuration of flags, a TOML file or a finished run.
+
+    One activation for both sides, unless a finished run was trained with two.
+    """
     from inspect import signature
 
     from ..data import data_models
-    from ..training import TrainConfig
+    from ..training import TrainConfig, config_of_run
 
-    if file is not None and file.suffix == ".nc":
-        from ..training import config_of_run
-
-        values = config_of_run(file).model_dump() | read_values(None, flags)
+    stored = config_of_run(file) if file is not None and file.suffix == ".nc" else None
+    if stored is not None:
+        values = stored.model_dump() | read_values(None, flags)
     else:
         values = read_values(file, flags)
     values.update(parse_values(extra))
     config = TrainConfig.of(values)
+    if stored is not None and config.model_options == stored.model_options:
+        return config
     taught = "activation" in signature(data_models[config.data]).parameters
     if taught and "activation" in (student := config.model_options):
         teacher = {"activation": student["activation"], **config.data_options}

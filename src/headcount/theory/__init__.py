@@ -44,6 +44,8 @@ from ._frequency import Interval as Interval
 from ._frequency import clopper_pearson as clopper_pearson
 from ._frequency import delta_of as delta_of
 from ._frequency import frequency_of as frequency_of
+from ._iterates import iterates_of as iterates_of
+from ._iterates import stored_iterates as stored_iterates
 from ._judge_frequency import judge_frequency as judge_frequency
 from ._lemma import Given as Given
 from ._lemma import Lemma as Lemma

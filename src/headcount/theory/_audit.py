@@ -69,7 +69,8 @@ def audit(
     """Train every seed of `config` in float64 and ask every claim of its paper.
 
     `variants` limits the variants that are asked; by default all that are not known to fail.
-    `run` is a finished run of this configuration: where it holds what is needed nothing is trained.
+    `run` is a finished run of this configuration: where it holds what is needed nothing is trained,
+    else a note says what is missing.
     `data` takes the place of the configuration's data model, such as `data.Arrays(x, y)`.
     `tell` hears which claim is judged.
     """
@@ -109,30 +110,34 @@ def _subjects(
 ) -> tuple[list[Subject], list[str]]:
     """The subject of every seed, and what to tell of it.
 
-    `run` and `data` go to those that take them. Of a run that diverges, the steps before.
+    `run` and `data` go to those that take them: without its run a configuration is trained again,
+    without its data it would be another problem. Of a run that diverges, the steps before.
     """
     subject_of = paper.part("subject")
-    known = inspect.signature(subject_of).parameters
-    for name in ("run", "data"):
-        if name not in known and given.pop(name) is not None:
-            problem = f"is not used by the audit of {paper.key}, which trains on its own data"
-            raise BadArgument(name, "given", problem, fix="leave it out")
+    known, notes = inspect.signature(subject_of).parameters, []
+    if "data" not in known and given.pop("data") is not None:
+        problem = f"is not used by the audit of {paper.key}, which trains on its own data"
+        raise BadArgument("data", "given", problem, fix="leave it out")
+    if "run" not in known and given.pop("run") is not None:
+        notes = [f"the audit of {paper.key} reads no runs: trained again from its configuration"]
     try:
-        return [subject_of(config, seed, **given) for seed in config.seeds], []
+        return [subject_of(config, seed, **given) for seed in config.seeds], notes
     except NotFinite as error:
         before = _before_divergence(subject_of, config, given)
         if before is None:
             problem = f"makes the run diverge: {error.problem}"
             fix = "audit a run with a smaller one"
             raise BadArgument("eta", config.step_size, problem, fix=fix) from error
-        return before
+        subjects, told = before
+        return subjects, [*notes, told]
 
 
 def _before_divergence(
     subject_of: Callable[..., Subject], config: TrainConfig, given: dict[str, Any]
-) -> tuple[list[Subject], list[str]] | None:
+) -> tuple[list[Subject], str] | None:
     """The same runs up to where the first of them diverges; None where not one step is left."""
     seed, diverged = _divergence(config, given.get("data"))
+    again = ", trained again" if given.get("run") is not None else ""
     if "run" in given:
         given = {**given, "run": None}  # it has other steps
     steps = diverged - 1
@@ -144,13 +149,13 @@ def _before_divergence(
             steps = 3 * steps // 4
             continue
         told = f"seed {seed} diverges at step {diverged}: the claims are asked about the first"
-        return subjects, [f"{told} {steps}"]
+        return subjects, f"{told} {steps}{again}"
     return None
 
 
 def _divergence(config: TrainConfig, data: DataModel | None) -> tuple[int, int]:
     """The seed that diverges first, and the step; the last step if the losses stay finite."""
-    plain = config.model_copy(update={"dtype": "float64", "record": (), "n_val": 0})
+    plain = config.model_copy(update={"dtype": "float64", "record": ()})
     found = run_config(plain, built=build(plain, data)).diverged_at
     steps = np.where(np.atleast_1d(found) < 0, config.steps, found)
     first = int(np.argmin(steps))

@@ -42,8 +42,9 @@ class SubjectOf(Protocol):
     """The function that a manifest names.
 
     It may also take `run`, a finished `training.Run` that holds this seed (trained again only if
-    something is missing, which `note` then says), and `data`, a data model in place of the
-    configuration's: keywords that it does not name are not passed.
+    something is missing, which `note` then says: `iterates_of`), and `data`, a data model in place
+    of the configuration's. Without `run` the configuration is trained again, and a note says so;
+    without `data` an audit of one's own data is refused.
     """
 
     def __call__(

@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 from headcount.cli import run as command
+from headcount.cli._audit import audited as audited_run
 from headcount.core import BadArgument, float64, stream
 from headcount.data import Arrays
+from headcount.models import PooledAttentionParams
 from headcount.papers.arda2026 import subject as module
 from headcount.papers.arda2026.instances import HeadInstance, ModelInstance, TargetInstance
 from headcount.papers.arda2026.runs import RunInstance, RunTrace, simulate
 from headcount.papers.arda2026.subject import slack, subject
-from headcount.theory import claims, judge
+from headcount.papers.arda2026.transport import TOO_LARGE, goal_of
+from headcount.theory import claims, judge, stored_iterates
 from headcount.theory._audit import ask
 from headcount.training import TrainConfig, build, read_run, run_config
 
@@ -189,6 +192,21 @@ def test_data_without_a_teacher_are_measured_against_the_smallest_transport():
     )
 
 
+@pytest.mark.parametrize("labels", [(0.5, 0.5), (0.5, 0.3), (0.5, -0.5)])
+def test_titles_of_transports_say_what_was_found(labels):
+    """One sample twice: with two labels it cannot be fitted, with opposite ones nothing is."""
+    x = own_data(1.0).x[:1]
+    own = build(config(n=2, width=8), Arrays(np.concatenate([x, x]), np.array(labels)))
+    start = PooledAttentionParams(*(np.asarray(leaf[0]) for leaf in own.initial))
+    found = goal_of(own, start, 0, 0.05).findings
+    least, exact = found
+    assert (least == TOO_LARGE) == (labels[1] < 0)
+    gap = (labels[0] - labels[1]) / 2
+    assert found[exact]["residual max |f_lin - y|"] == pytest.approx(gap, abs=1e-12)
+    wanted = f"missed by {gap:.3g} (rank 1 for 2 samples)" if gap else "interpolated"
+    assert exact == f"The same without ridge: the labels are {wanted}"
+
+
 def test_tokens_outside_the_unit_ball_leave_the_realised_certificates():
     long = subject(config(width=8), 0, delta=0.05, data=own_data(2.0))
     assert verdict("drift", long).outcome == "holds"
@@ -269,9 +287,11 @@ def test_a_run_that_lacks_something_says_what_and_is_trained_again(run_file, aud
         "starts elsewhere": replace(run, records=shifted),
     }
     built = build(config(dtype="float64"))
-    assert module._missing(run, 0, config(), built) == ""
+    assert stored_iterates(run, 0, config(), built)[0] is not None
     for reason, given in lacking.items():
-        assert reason in module._missing(given, 0, config(), built)
+        path, note = stored_iterates(given, 0, config(), built)
+        assert path is None
+        assert reason in note
     again = subject(config(), 0, delta=0.05, run=replace(run, records={}))
     assert "does not hold the iterate of every step" in again.note
     assert again.note.endswith("trained again from its configuration")
@@ -302,3 +322,13 @@ def test_the_command_reads_a_run_and_exits_with_3_on_a_violation(run_file, monke
     text = capsys.readouterr().out
     assert "violated" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_run_whose_teacher_has_another_activation_is_read_as_it_is(tmp_path):
+    """Without flags the file decides; with one, teacher and student get the same."""
+    trained = config(model_options={"activation": "erf"})
+    path = run_config(trained).save(tmp_path / "run.nc")
+    assert audited_run(path, {}, [])[1] is not None
+    changed, run = audited_run(path, {"activation": "sin"}, [])
+    assert run is None
+    assert changed.model_options["activation"] == changed.data_options["activation"] == "sin"

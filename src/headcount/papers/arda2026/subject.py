@@ -16,16 +16,14 @@ import numpy as np
 from ...core import BadArgument, float64
 from ...data import DataModel
 from ...models import PooledAttentionParams
-from ...theory import Observed, slack_table
-from ...training import Built, Run, TrainConfig, build, gathered, replay, run_config
+from ...theory import Observed, slack_table, stored_iterates
+from ...training import Built, Run, TrainConfig, build, replay, run_config
 from .observed import offers_of
 from .recorder import DriftTerms, trace_of_records
 from .runs import RunTrace
 from .setting import Setting
 from .theorem_1 import run_constants
 from .transport import Goal, goal_of
-
-HOW = "train with --dtype float64 --record iterates --record-every 1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,41 +97,18 @@ def _history(
 ) -> History:
     """From the run where it holds every iterate in float64; else by training."""
     x, y = built.x[0], built.y[0]
-    reason = "" if run is None else _missing(run, seed, config, built)
-    if run is None or reason:
+    path, note = stored_iterates(run, seed, config, built)
+    if path is None:
         done = run_config(config, built=built, record=(recorder,), progress=progress)
         records = {name: values[0] for name, values in done.records.items()}
         last, average = (jax.tree.map(lambda leaf: leaf[0], p) for p in (done.params, done.average))
-        note = f"{reason}: trained again from its configuration" if reason else ""
     else:
-        path = _iterates(run, seed, built)
         records = replay(built.model, start, x, y, path, (recorder,))
         last = jax.tree.map(lambda leaf: leaf[-1], path)
         average = jax.tree.map(lambda leaf: np.mean(leaf[:-1], axis=0), path)
-        note = "nothing was trained: every iterate is in the run"
     mean = jax.tree.map(lambda leaf: np.asarray(leaf)[None], average)
     at_mean = replay(built.model, start, x, y, mean, (recorder,))
     return History(records, last, {name: at_mean[name][0] for name in ("loss", "e_lin")}, note)
-
-
-def _iterates(run: Run, seed: int, built: Built) -> Any:
-    index = run.seeds.index(seed)
-    return gathered(built.model, {k: v[index] for k, v in run.records.items()}, "iterate_")
-
-
-def _missing(run: Run, seed: int, config: TrainConfig, built: Built) -> str:
-    """Why a run is not enough; "" if it is."""
-    if seed not in run.seeds:
-        return f"the run has no seed {seed}"
-    if run.loss.dtype != np.float64:
-        return f"the run is in {run.loss.dtype} ({HOW})"
-    path = _iterates(run, seed, built)
-    if path is None or not np.array_equal(run.recorded_steps, np.arange(config.steps + 1)):
-        return f"the run does not hold the iterate of every step ({HOW})"
-    pairs = zip(jax.tree.leaves(path), jax.tree.leaves(built.initial), strict=True)
-    if not all(np.array_equal(leaf[0], first[0]) for leaf, first in pairs):
-        return "the run starts elsewhere than its configuration says"
-    return ""
 
 
 def _setting(

@@ -28,7 +28,9 @@ from .constants import approximation, label_envelope
 TINY = 1e-9
 """The least nu of a run: displacements are kept in units of nu, so it must be positive."""
 LEARNABLE = "The smallest transport that Theorem 1 can work with"
-INTERPOLATING = "The same without ridge: the labels are interpolated"
+TOO_LARGE = "No transport is one that Theorem 1 can work with: that without ridge"
+ROUNDING = 1e-8
+"""Times the largest label: a residual up to which the labels count as interpolated."""
 LEAST, MOST = -12, 3
 """Powers of ten between which the ridge is sought, in units of the mean eigenvalue of K."""
 SHOWN = 512
@@ -188,6 +190,13 @@ class Goal:
         return transported(start, self.v)
 
 
+def _without_ridge(exact: SmallestTransport, y: Float[Array, "n"]) -> str:
+    """The title of its table: a kernel of lower rank than samples may miss the labels."""
+    fits = exact.residual <= ROUNDING * float(np.max(np.abs(y)))
+    missed = f"missed by {exact.residual:.3g} (rank {exact.rank} for {len(y)} samples)"
+    return f"The same without ridge: the labels are {'interpolated' if fits else missed}"
+
+
 def goal_of(built: Built, start: PooledAttentionParams, seed: int, delta: float) -> Goal:
     """The teacher's map where the data have one; else the smallest that Theorem 1 can work with.
 
@@ -200,8 +209,8 @@ def goal_of(built: Built, start: PooledAttentionParams, seed: int, delta: float)
     least, exact = easiest_transport(problem, delta), problem.solve(0.0)
     shown = {"samples": len(y[some])}
     findings = {
-        LEARNABLE: {**shown, **least.to_json()},
-        INTERPOLATING: {**shown, **exact.to_json()},
+        LEARNABLE if problem.suffices(least, delta) else TOO_LARGE: {**shown, **least.to_json()},
+        _without_ridge(exact, y[some]): {**shown, **exact.to_json()},
     }
     if not isinstance(data, TransportTeacher):
         nu_c, nu_u, nu_w = (max(size, TINY) for size in least.nu)

@@ -15,8 +15,8 @@ import numpy as np
 
 from ...core import BadArgument, float64
 from ...data import DM1, DataModel, Dataset
-from ...theory import Observed, slack_table
-from ...training import Built, TrainConfig, build, gathered, run_config
+from ...theory import Observed, iterates_of, slack_table
+from ...training import Built, Run, TrainConfig, build
 from . import constants
 from .leave_one_out import LeftOutInstance
 from .mixture_samples import offered_mixtures
@@ -56,12 +56,13 @@ def subject(
     seed: int,
     *,
     delta: float,
+    run: Run | None = None,
     data: DataModel | None = None,
     progress: Any = None,
 ) -> Subject:
-    """Train seed `seed` of `config` and collect what the claims ask about."""
+    """Train seed `seed` of `config`, unless `run` holds it, and collect what the claims ask."""
     changes = {"seeds": (seed,), "dtype": "float64", "record": ("iterates",), "record_every": 1}
-    one = config.model_copy(update={**changes, "n_val": 0})
+    one = config.model_copy(update=changes)  # n_val stays: two-phase draws its samples beyond
     built = build(one, data)
     check_config(one, built.model)
     x, y = built.x[0], built.y[0]
@@ -69,8 +70,8 @@ def subject(
     start = jax.tree.map(lambda leaf: np.asarray(leaf[0]), built.initial)
     found = good_start(built.model, start, x, y)
     groups = merged(built.model, start)
-    done = run_config(one, built=built, progress=progress)
-    path = _path(groups, done, built)
+    iterates, source = iterates_of(one, built, run=run, progress=progress)
+    path = measured_rows(groups, iterates._asdict())
     descent = one.optimiser == "gd" and one.batch_size is None
     runs = run_instances(built.model, groups, path, found, (x, y), float(one.step_size))
     offers = dict(offers_of(runs, path, found, descent))
@@ -89,16 +90,10 @@ def subject(
         setting=setting,
         offers=offers,
         findings=_findings(built, found, setting, groups),
-        note=note,
+        note="; ".join(filter(None, (source, note))),
         start=found,
         trace=traces[-1],
     )
-
-
-def _path(groups: Groups, done: Any, built: Built) -> Any:
-    """(K+1, G, p): the representatives of equal heads at every step."""
-    records = {name: values[0] for name, values in done.records.items()}
-    return measured_rows(groups, gathered(built.model, records, "iterate_")._asdict())
 
 
 def _setting(config: TrainConfig, built: Built, found: GoodStart, run: RunInstance) -> Setting:

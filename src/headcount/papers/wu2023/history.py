@@ -1,9 +1,12 @@
-"""Gradient descent on the encoder with what an audit writes down at every step."""
+"""What an audit writes down at every iterate of a run of the encoder.
+
+The iterates come in pieces, so that those of a wide encoder need not be held at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -11,15 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...core import Array
+from ...core import Array, float64
 from ...models import EncoderParams
+from ...theory import iterates_of
+from ...theory.domain import NotFinite
+from ...training import Built, TrainConfig
 from . import model
 from .instances import ModelInstance
 
-_SEGMENT = 20
-"""Steps between two looks at the clock."""
-
-Progress = Callable[[int, int, float], None]
+MOST_KEPT = 2**25
+"""Numbers in the iterates of gradient descent that are held at a time: 256 MiB."""
+_AT_ONCE = 20
+"""Iterates that one call of the compiled program looks at."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class History:
     """One run: values at theta^0 .. theta^t, sign changes between neighbours, some iterates."""
 
     loss: Float[Array, "points"]
+    """(1/2)|f - y|^2."""
     alpha: Float[Array, "points"]
     """sigma_min(F_pre)."""
     norms: Float[Array, "points 4"]
@@ -42,41 +49,72 @@ class History:
     """max_n |f_pre(X_n)| at the start."""
 
 
-def trace(i: ModelInstance, gamma: float, steps: int, progress: Progress | None = None) -> History:
-    """Descend from theta^0 on (1/2)|f - y|^2 with step size gamma."""
-    lengths = [1, *_middle(steps - 2), 1] if steps > 1 else [1]
-    theta = EncoderParams(*(jnp.asarray(block) for block in i.theta))
+def trained(config: TrainConfig, built: Built, progress: Any = None) -> Iterator[EncoderParams]:
+    """The iterates of the one seed of `config`, in pieces whose ends are shared.
+
+    Gradient descent has no memory: it is stopped and taken up again where a piece is full. Other
+    rules have, and are one piece. `config` names its eta: by default that depends on the steps.
+    """
+    size = sum(leaf.size for leaf in jax.tree.leaves(built.initial))
+    most = max(1, MOST_KEPT // size) if config.optimiser == "gd" else config.steps
+    for done in range(0, config.steps, most):
+        part = config.model_copy(update={"steps": min(most, config.steps - done)})
+        told = progress and _shifted(progress, done, config.steps)
+        piece, _ = iterates_of(part, built, progress=told)
+        yield piece
+        built = replace(built, initial=_some(piece, slice(-1, None)))
+
+
+def _shifted(progress: Any, done: int, steps: int) -> Any:
+    """Progress of a piece as that of the run."""
+    return lambda count, _, loss: progress(done + count, steps, loss)
+
+
+def history_of(i: ModelInstance, pieces: Iterable[EncoderParams]) -> History:
+    """What was seen along a run from i.theta: its iterates in pieces whose ends are shared."""
+    look = jax.jit(_looked_at)
     parts: list[dict[str, Any]] = []
-    ends = [theta]
-    run = jax.jit(_segment, static_argnums=3)
-    done = 0
-    for count in lengths:
-        theta, seen = run(i, theta, gamma, count)
-        parts.append(jax.device_get(seen))
-        ends.append(theta)
-        done += count
-        if progress is not None:
-            progress(done, steps, float(seen["loss"][-1]))
-    final = jax.device_get(jax.jit(_observed)(i, theta))
+    pairs: list[tuple[EncoderParams, EncoderParams]] = []
+    with float64():
+        signs = jax.jit(_signs)(i, i.theta)
+        for piece in pieces:
+            for begin in range(1 if pairs else 0, len(piece.w_O), _AT_ONCE):  # shared ends once
+                signs, seen = look(i, signs, _some(piece, slice(begin, begin + _AT_ONCE)))
+                parts.append(jax.device_get(seen))
+            neighbours = [(_some(piece, at), _some(piece, at + 1)) for at in (0, -2)]
+            pairs = [pairs[0] if pairs else neighbours[0], neighbours[1]]
+        top, largest = jax.jit(_sizes_at_start)(i)
     seen_all = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    kept = [EncoderParams(*(np.asarray(block) for block in end)) for end in ends]
-    first = jax.jit(_sizes_at_start)(i)
+    if not np.all(np.isfinite(seen_all["loss"])):
+        raise NotFinite("run", "loss", "is not finite at every step", fix="use a smaller eta")
     return History(
-        loss=np.append(seen_all["loss"], final["loss"]),
-        alpha=np.append(seen_all["alpha"], final["alpha"]),
-        norms=np.concatenate([seen_all["norms"], final["norms"][None]]),
-        flips=seen_all["flips"],
+        **{name: seen_all[name] for name in ("loss", "alpha", "norms")},
+        flips=seen_all["flips"][1:],
         units=int(np.prod(i.X.shape[:2])) * len(i.w_O),
-        pairs=((kept[0], kept[1]), (kept[-2], kept[-1])),
-        last=kept[-1],
-        top_of_kernel=float(first[0]),
-        largest_feature=float(first[1]),
+        pairs=tuple(pairs),
+        last=pairs[-1][-1],
+        top_of_kernel=float(top),
+        largest_feature=float(largest),
     )
 
 
-def _middle(steps: int) -> list[int]:
-    whole, rest = divmod(steps, _SEGMENT)
-    return [_SEGMENT] * whole + ([rest] if rest else [])
+def _some(piece: EncoderParams, at: Any) -> EncoderParams:
+    """One iterate of a piece, or some; a copy, so that the piece can go."""
+    return EncoderParams(*(np.array(block[at]) for block in piece))
+
+
+def _signs(i: ModelInstance, theta: EncoderParams) -> Any:
+    return model.hidden(i, theta) > 0
+
+
+def _looked_at(i: ModelInstance, before: Any, thetas: EncoderParams) -> tuple[Any, dict[str, Any]]:
+    """One iterate after the other: what is seen there, and the units that changed sign since."""
+
+    def look(signs: Any, theta: EncoderParams) -> tuple[Any, dict[str, Any]]:
+        now = _signs(i, theta)
+        return now, {**_observed(i, theta), "flips": jnp.sum(now != signs)}
+
+    return jax.lax.scan(look, before, thetas)
 
 
 def _observed(i: ModelInstance, theta: EncoderParams) -> dict[str, Any]:
@@ -88,18 +126,6 @@ def _observed(i: ModelInstance, theta: EncoderParams) -> dict[str, Any]:
         "alpha": jnp.sqrt(jnp.maximum(lowest, 0.0)),
         "norms": jnp.stack(list(model.norms(theta))),
     }
-
-
-def _segment(
-    i: ModelInstance, theta: EncoderParams, gamma: Any, count: int
-) -> tuple[EncoderParams, dict[str, Any]]:
-    def step(now: EncoderParams, _: None) -> tuple[EncoderParams, dict[str, Any]]:
-        slope = jax.grad(lambda t: model.loss(i, t))(now)
-        after = EncoderParams(*(a - gamma * g for a, g in zip(now, slope, strict=True)))
-        changed = (model.hidden(i, now) > 0) != (model.hidden(i, after) > 0)
-        return after, {**_observed(i, now), "flips": jnp.sum(changed)}
-
-    return jax.lax.scan(step, theta, None, length=count)
 
 
 def _sizes_at_start(i: ModelInstance) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core import BadArgument, check_count, check_positive
+from ...data import DataModel
 from ...training import TrainConfig, build_data, build_problem
 from . import constants
 from .conditions import RequiredWidth, Room, Start, best_room, measure_start, required_width
@@ -25,7 +26,8 @@ class Setting:
 
     `problem` is the configuration of model, data and one seed as JSON: at every width the start is
     drawn from it, as training would. Wider than `widest`, the start at `widest` stands for it:
-    nothing wider is drawn. `gamma`, on the paper's loss, defaults to 1/C.
+    nothing wider is drawn. `gamma`, on the paper's loss, defaults to 1/C. `measured` is the start
+    on data that no configuration names; it is known at this width alone.
     """
 
     n: int
@@ -37,6 +39,7 @@ class Setting:
     tau: int = 400
     gamma: float | None = None
     delta: float = 0.05
+    measured: Start | None = None
 
     def __post_init__(self) -> None:
         for argument in ("n", "T", "d", "d_m", "tau"):
@@ -55,9 +58,16 @@ class Setting:
             field = "model" if config.model != "wu2023" else "optimiser"
             problem = "is not what Prop. 1 is about"
             raise BadArgument(field, name, problem, fix="use model=wu2023, optimiser=gd")
-        data = build_data(config)
+        setting = cls.of_problem(config, build_data(config), delta=delta)
+        return setting if config.eta is None else setting.resized(step_size=config.eta)
+
+    @classmethod
+    def of_problem(
+        cls, config: TrainConfig, data: DataModel, *, delta: float, measured: Start | None = None
+    ) -> Setting:
+        """The setting of the first seed of a run by any rule: gamma is 1/C."""
         one = config.model_copy(update={"seeds": config.seeds[:1]})
-        setting = cls(
+        return cls(
             n=config.n,
             T=data.T,
             d=data.d,
@@ -66,8 +76,8 @@ class Setting:
             loss=config.loss,
             tau=config.steps,
             delta=delta,
+            measured=measured,
         )
-        return setting if config.eta is None else setting.resized(step_size=config.eta)
 
     @property
     def width(self) -> int:
@@ -98,16 +108,16 @@ class Setting:
     @property
     def start(self) -> Start:
         """theta^0, measured."""
-        return _start(self.problem, min(self.d_m, self.widest))
+        return self.measured or _start(self.problem, min(self.d_m, self.widest))
 
     @property
     def room(self) -> Room:
         """The best C_*."""
-        return _room(self.problem, min(self.d_m, self.widest))
+        return _room(self.start)
 
     def smoothness(self, form: str) -> float:
         """C, the inverse of the largest step size, at the best C_*."""
-        return _smoothness(self.problem, min(self.d_m, self.widest), form)
+        return _smoothness(self.start, form)
 
     def step(self, form: str) -> float:
         """gamma on the paper's loss, by default 1/C."""
@@ -117,6 +127,8 @@ class Setting:
         self, *, width: int | None = None, steps: int | None = None, step_size: Any = None
     ) -> Setting:
         """Another d_m, number of steps or step size of the training loss; "default" is 1/C."""
+        if width not in (None, self.d_m):
+            self._check_drawable(width)
         gamma = self.gamma
         if step_size is not None:
             gamma = None if step_size == "default" else float(step_size) * self.loss_scale
@@ -129,12 +141,19 @@ class Setting:
 
     def required_width(self, *, factor: int = 2) -> RequiredWidth:
         """The least width N, factor N, ... at which (2) and (3) hold with the best C_*."""
+        self._check_drawable("any")
         return required_width(
             lambda width: _start(self.problem, width),
             least=self.n,
             most=self.widest,
             factor=factor,
         )
+
+    def _check_drawable(self, width: Any) -> None:
+        """Raise where a start at another width would be one on other data."""
+        if self.measured is not None:
+            problem = "cannot be drawn: the data are not those of the configuration"
+            raise BadArgument("width", width, problem, fix="name them there, such as data=series")
 
     def describe(self) -> str:
         """The numbers in one line."""
@@ -154,12 +173,11 @@ def _start(problem: str, width: int) -> Start:
 
 
 @functools.lru_cache(maxsize=1024)
-def _room(problem: str, width: int) -> Room:
-    return best_room(_start(problem, width))
+def _room(start: Start) -> Room:
+    return best_room(start)
 
 
 @functools.lru_cache(maxsize=1024)
-def _smoothness(problem: str, width: int, form: str) -> float:
-    start = _start(problem, width)
-    lam = start.norms + _room(problem, width).C
+def _smoothness(start: Start, form: str) -> float:
+    lam = start.norms + _room(start).C
     return float(constants.smoothness(start.sizes, lam, start.loss, form))

@@ -1,7 +1,8 @@
-"""What an audit of wu2023 looks at: one seed of gradient descent, trained in float64.
+"""What an audit of wu2023 looks at: one seed of a configuration, trained in float64.
 
 Beside the claims it reports alpha, norms, sign changes of units between steps, the smallest
-eigenvalues of all kernels, the Hessian's norm, and (4) step by step.
+eigenvalues of all kernels, the Hessian's norm, and (4) step by step. The claims about runs, and
+(4), are about plain gradient descent; the others are asked after any rule.
 """
 
 from __future__ import annotations
@@ -13,20 +14,21 @@ import jax
 import numpy as np
 
 from ...core import BadArgument, float64
+from ...data import DataModel
 from ...kernels import ntk
 from ...models import Encoder, EncoderParams
-from ...theory import Observed, slack_table
-from ...training import Built, TrainConfig, build
+from ...theory import Observed, slack_table, stored_iterates
+from ...training import Built, Run, TrainConfig, build
 from . import constants, model
 from .assumptions import DataInstance
-from .conditions import Start
+from .conditions import Start, measure_start
 from .corollary_1 import OneToken, ScalarTokens
 from .hessian import hessian_norm
-from .history import History, trace
+from .history import History, history_of, trained
 from .instances import FeatureInstance, ModelInstance, PairInstance, SoftmaxInstance
 from .residual import WideInstance
 from .runs import RunInstance
-from .setting import SCALES, Setting
+from .setting import Setting
 
 _SAMPLES = 16
 """Samples at which the claims about encoders are asked; the run itself uses all of them."""
@@ -40,35 +42,61 @@ class Subject(Observed):
 
 
 def check_config(config: TrainConfig) -> None:
-    """Raise unless the configuration is gradient descent on the paper's encoder."""
-    wanted = {"model": "wu2023", "optimiser": "gd"}
-    for name, value in wanted.items():
-        if getattr(config, name) != value:
-            problem = "is outside what wu2023's theorems speak about"
-            raise BadArgument(name, getattr(config, name), problem, fix=f"use {name}={value}")
+    """Raise unless the configuration trains the encoder that the theorems speak about."""
+    if config.model != "wu2023":
+        problem = "is outside what wu2023's theorems speak about"
+        raise BadArgument("model", config.model, problem, fix="use model=wu2023")
     if config.model_options.get("residual", False):
         problem = "is a variant that the theorems do not cover"
         raise BadArgument("residual", True, problem, fix="use residual=false")
 
 
-def subject(config: TrainConfig, seed: int, *, delta: float, progress: Any = None) -> Subject:
-    """Train seed `seed` of `config` and collect what the claims ask about."""
+def subject(
+    config: TrainConfig,
+    seed: int,
+    *,
+    delta: float,
+    run: Run | None = None,
+    data: DataModel | None = None,
+    progress: Any = None,
+) -> Subject:
+    """Train seed `seed` of `config`, unless `run` holds it, and collect what the claims ask."""
     check_config(config)
-    one = config.model_copy(update={"seeds": (seed,), "n_val": 0, "dtype": "float64"})
-    built = build(one)
-    gamma = one.step_size * SCALES[one.loss](one.n)
-    setting = Setting.of(one.model_copy(update={"eta": one.step_size}), delta=delta)
-    start = EncoderParams(*(np.asarray(block[0]) for block in built.initial))
-    instance = _instance(built, start)
-    with float64():
-        history = trace(instance, gamma, one.steps, progress)
+    changes = {"seeds": (seed,), "dtype": "float64", "n_val": 0, "eta": config.step_size}
+    one = config.model_copy(update=changes)
+    built = build(one, data)
+    setting = _setting(one, built, delta, own_data=data is not None)
+    recorded = one.model_copy(update={"record": ("iterates",), "record_every": 1, "keep": ()})
+    path, source = stored_iterates(run, seed, recorded, built)
+    instance = _instance(built, EncoderParams(*(np.asarray(block[0]) for block in built.initial)))
+    pieces = trained(recorded, built, progress) if path is None else (path,)
+    history = history_of(instance, pieces)
+    descent = _is_descent(one)
+    note = "" if descent else f"{one.optimiser} is no gradient descent: no claim about runs"
+    gamma = one.step_size * setting.loss_scale if descent else None
     return Subject(
         seed=seed,
         setting=setting,
         history=history,
         offers=_offers(instance, history, setting, gamma),
         findings=_findings(built.model, instance, history, setting, gamma),
+        note="; ".join(filter(None, (source, note))),
     )
+
+
+def _is_descent(config: TrainConfig) -> bool:
+    """Whether every step is one of gradient descent on the loss of all samples."""
+    return config.optimiser == "gd" and config.batch_size is None
+
+
+def _setting(config: TrainConfig, built: Built, delta: float, *, own_data: bool) -> Setting:
+    """The start is drawn from the configuration, or measured on data that it does not name."""
+    if _is_descent(config) and not own_data:
+        return Setting.of(config, delta=delta)
+    start = EncoderParams(*(block[0] for block in built.initial))
+    measured = measure_start(built.model, start, built.x[0], built.y[0]) if own_data else None
+    setting = Setting.of_problem(config, built.data, delta=delta, measured=measured)
+    return setting.resized(step_size=config.eta) if _is_descent(config) else setting
 
 
 def _instance(built: Built, theta: EncoderParams) -> ModelInstance:
@@ -80,7 +108,7 @@ def _instance(built: Built, theta: EncoderParams) -> ModelInstance:
 
 
 def _offers(
-    whole: ModelInstance, history: History, setting: Setting, gamma: float
+    whole: ModelInstance, history: History, setting: Setting, gamma: float | None
 ) -> dict[type, list[Any]]:
     x, y, tau = whole.X[:_SAMPLES], whole.y[:_SAMPLES], whole.tau
     with float64():
@@ -93,7 +121,7 @@ def _offers(
     ]
     logits = np.log(np.maximum(weights[0, :_SAMPLES], 1e-300))
     run = None
-    if setting.d_m >= setting.n:
+    if gamma is not None and setting.d_m >= setting.n:
         room, steps = np.array(setting.room.C), len(history.loss) - 1
         run = RunInstance(whole.X, residual, *whole.theta, tau, room, np.asarray(gamma), steps)
     n, T, d = x.shape
@@ -113,25 +141,22 @@ def _offers(
 
 
 def _findings(
-    encoder: Encoder, i: ModelInstance, history: History, setting: Setting, gamma: float
+    encoder: Encoder, i: ModelInstance, history: History, setting: Setting, gamma: float | None
 ) -> dict[str, dict[str, Any]]:
     start = setting.start
     second, third = setting.room.ratios
-    promise = (1 - gamma * start.alpha**2 / 2) ** np.arange(len(history.loss)) * history.loss[0]
-    broken = np.flatnonzero(~(history.loss <= promise * (1 + 1e-9)))
     return {
         "at the start": {
             **_start_table(start),
             "(2): right over left side": second,
             "(3): right over left side": third,
-            "gamma": gamma,
+            **({} if gamma is None else {"gamma": gamma}),
             "1/C printed": 1 / setting.smoothness("printed"),
             "1/C corrected": 1 / setting.smoothness("corrected"),
         },
         "along the run": {
             "last loss": float(history.loss[-1]),
-            "(4) fails first at step": int(broken[0]) if len(broken) else "never",
-            "largest l_t over (4)": float(np.max(history.loss / promise)),
+            **({} if gamma is None else _beside_promise(history, gamma * start.alpha**2 / 2)),
             "smallest sigma_min(F_pre) over alpha": _over(np.min(history.alpha), start.alpha),
             **{
                 f"largest ||W_{block}|| over its start": _over(np.max(column), column[0])
@@ -145,6 +170,16 @@ def _findings(
             "units times tokens times samples": history.units,
         },
         **_kernel_tables(encoder, i, history),
+    }
+
+
+def _beside_promise(history: History, rate: float) -> dict[str, Any]:
+    """The loss of every step beside (4), (1 - rate)^t l_0."""
+    promise = (1 - rate) ** np.arange(len(history.loss)) * history.loss[0]
+    broken = np.flatnonzero(~(history.loss <= promise * (1 + 1e-9)))
+    return {
+        "(4) fails first at step": int(broken[0]) if len(broken) else "never",
+        "largest l_t over (4)": float(np.max(history.loss / promise)),
     }
 
 
