@@ -50,6 +50,7 @@ from ._projections import Projection as Projection
 from ._projections import omega as omega
 from ._projections import omega_indrnn as omega_indrnn
 from ._recipes import Recipe as Recipe
+from ._recipes import all_recipes as all_recipes
 from ._recipes import recipe_of as recipe_of
 from ._recorders import AttentionMass as AttentionMass
 from ._recorders import Recorder as Recorder
