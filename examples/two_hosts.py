@@ -19,7 +19,7 @@ def main(coordinator: str, processes: int, number: int) -> None:
     run = training.run_config(config, devices=jax.devices())
     if jax.process_index() == 0:  # all processes have the same numbers; one writes them
         run.save("two_hosts.nc")
-        print(f"{len(jax.devices())} devices, loss {run.final_loss[0]:.6e}")
+        print(f"{len(jax.devices())} devices, loss {run.final_loss:.6e}")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("training/_path_indrnn", ("training/test_path_indrnn", "training/test_path_positional")),
     ("training/_path_*", ("training/test_path_{key}", "training/test_paths")),
     ("training/_config", ("training/test_config", "training/test_run")),
+    ("training/_build", ("training/test_config", "training/test_run")),
     ("training/_projections", ("training/test_projections",)),
     ("training/_recorders", ("training/test_recorders",)),
     ("training/_rules", ("training/test_rules", "kernels/test_head_groups")),

@@ -56,3 +56,13 @@ def test_dry_run_shows_the_plan_and_bad_flags_are_named(capsys):
     assert "available" in capsys.readouterr().out
     with pytest.raises(BadArgument, match="not a block"):
         ntk_command(problem=TINY, frozen="V")
+
+
+def test_how_to_train_is_not_looked_at_but_a_typo_is_told(tmp_path, capsys):
+    file = tmp_path / "s.toml"
+    file.write_text('optimiser = "sgd"\nbatch_size = 32\nn = 100\neta = "none"\n')
+    assert ntk_command(file, problem=TINY, dry_run=True, json=True) == 0
+    assert json.loads(capsys.readouterr().out)["n1"] == 12
+    file.write_text("witdh = 8\n")
+    with pytest.raises(BadArgument, match=r"witdh = 8: is no setting; did you mean width"):
+        ntk_command(file, problem=TINY, dry_run=True)

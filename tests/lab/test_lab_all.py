@@ -160,3 +160,23 @@ def test_the_list_of_figures_fits_eighty_columns(monkeypatch, capsys) -> None:
     assert max(map(len, lines)) <= 80
     # Nothing is squeezed into a narrow column: two or three lines for most figures.
     assert len(lines) < 4 * len(list(lab.figures))
+
+
+def crash(*given: Any) -> Any:
+    """A mistake in somebody's code."""
+    raise ZeroDivisionError("oops")
+
+
+@pytest.mark.parametrize("part", ["trials", "statistics"])
+def test_a_mistake_in_a_figure_from_outside_is_a_reason_and_one_of_ours_is_seen(
+    part: str, some: dict[str, lab.Figure], capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some.pop("toy/absent")
+    broken: dict[str, Any] = {part: crash}
+    some["toy/other"] = dataclasses.replace(some["toy/mean"], id="toy/other", **broken)
+    assert run(ALL) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert "figure = 'toy/other': is broken: ZeroDivisionError: oops" in told
+    monkeypatch.setattr(core.papers, "ours", {"toy"})
+    with pytest.raises(ZeroDivisionError):
+        run(ALL)

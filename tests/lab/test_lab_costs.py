@@ -7,13 +7,14 @@ import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import toy_figure
 from toy_cli import app
 
-from headcount import lab
+from headcount import core, lab
 from headcount.lab._compiling import _Spans, compiling_seconds
 from headcount.lab._costs import CostModel, Line, cost_model, fit_line
 
@@ -221,3 +222,10 @@ def test_a_record_tells_compiling_and_the_first_of_a_process(tmp_path: Path) -> 
     assert [record["first_in_process"] for record in records] == [True, False, False]
     assert [record["compiling"] > 0 for record in records] == [True, False, False]
     assert all(record["compiling"] <= record["seconds"] for record in records)
+
+
+def test_what_is_no_figure_is_answered_with_the_name_of_one() -> None:
+    unknown: Any = 3
+    with pytest.raises(core.BadArgument, match="figure = 3: is a int; give its name") as caught:
+        lab.make_plan(unknown)
+    assert caught.value.fix.split()[-1] in lab.figures

@@ -153,13 +153,10 @@ def test_displays_show_running_trials(folder: Path, terminal: bool) -> None:
     store.progress_path(trial.address).unlink()
 
 
-def test_reference_slopes_and_slopes_are_drawn() -> None:
+def test_reference_slopes_are_drawn() -> None:
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()
     x = np.array([1.0, 4.0])
     assert lab.draw_reference_slope(ax, x, 2.0, -0.5, "predicted") is ax
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [2.0, 1.0])
-    fit = lab.loglog_slope(x, np.array([[2.0, 1.0], [2.0, 1.0]]))
-    assert lab.draw_slope(ax, x, fit) is ax
-    np.testing.assert_allclose(ax.lines[1].get_ydata(), [2.0, 1.0])

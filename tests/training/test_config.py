@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import h5py
 import jax
 import numpy as np
 import pytest
 
-from headcount.core import BadArgument, losses, papers
+from headcount.core import MEAN_SQUARED, BadArgument, losses, papers
 from headcount.data import DM1
 from headcount.models import HeadGroups, initialisations, two_phase, two_phase_groups
 from headcount.training import (
@@ -15,6 +17,7 @@ from headcount.training import (
     TrainConfig,
     build,
     build_problem,
+    check_settings,
     config_of_run,
     optimisers,
     read_run,
@@ -36,7 +39,7 @@ def test_every_model_trains_with_its_papers_defaults(model):
     assert config.init in initialisations
     run = run_config(config)
     assert run.outcomes == ("completed",)
-    assert run.final_loss[0] < run.loss[0, 0]
+    assert run.final_loss < run.loss[0]
 
 
 @pytest.mark.parametrize("loss", ["half-squared-sum", "mean-squared"])
@@ -55,6 +58,44 @@ def test_the_default_step_of_wu2023_is_one_descent_whichever_loss_is_written(los
         )
     )
     np.testing.assert_allclose(run.params.W_V, reference.params.W_V, rtol=1e-12)
+
+
+def test_one_seed_has_no_axis_unless_it_was_named(tmp_path):
+    plain = TrainConfig.of({**SMALL, **TEACHER, "n_val": 2, "record": ("validation",)})
+    named = TrainConfig.of(
+        {**SMALL, **TEACHER, "n_val": 2, "record": ("validation",), "seeds": [0]}
+    )
+    for config in (named, plain.naming_seeds(), plain.model_copy(update={"seeds": (0,)})):
+        assert run_config(config).loss.shape == (1, 3)
+    assert plain == named
+    run, batched = run_config(plain, built=build(plain)), run_config(named)
+    assert run.loss.shape == (3,)
+    assert run.single
+    np.testing.assert_array_equal(run.loss, batched.loss[0])
+    np.testing.assert_array_equal(
+        run.records["validation_loss"], batched.records["validation_loss"][0]
+    )
+    assert run.settings == batched.settings
+    stored = [read_run(r.save(tmp_path / "run.nc")) for r in (run, batched)]
+    assert [s.loss.shape for s in stored] == [(1, 3), (1, 3)]
+    assert build(plain).x.shape[0] == build_problem(plain).y.shape[0] == 1
+
+
+def test_a_loss_may_be_its_object_if_a_name_finds_it():
+    assert TrainConfig.of({"loss": MEAN_SQUARED}).loss == "mean-squared"
+    assert TrainConfig(loss=MEAN_SQUARED) == TrainConfig(loss="mean-squared")
+    mine = dataclasses.replace(MEAN_SQUARED, weight=lambda n: 1.0)
+    with pytest.raises(BadArgument, match="loss = 'mean-squared': is not registered"):
+        TrainConfig.of({"loss": mine})
+
+
+@pytest.mark.parametrize("field", ["model", "init", "data", "optimiser", "loss", "record", "keep"])
+def test_the_example_for_a_word_is_valid(field):
+    with pytest.raises(BadArgument, match=f"for example {field}=") as caught:
+        TrainConfig.of({field: 3})
+    example = caught.value.fix.rpartition("=")[2]
+    given = example.split(",") if field in ("record", "keep") else example
+    check_settings(TrainConfig.of({field: given}))
 
 
 def test_given_values_win_over_the_papers_and_defaults_are_no_given_values():

@@ -13,7 +13,17 @@ import pytest
 
 from headcount.core import BadArgument, losses
 from headcount.models import Encoder, HeadGroups, IndRNN, LinearModel, LinearParams, PooledAttention
-from headcount.training import ProblemConfig, TrainConfig, _config, _plan, _run, _setup, gd, sgd
+from headcount.training import (
+    ProblemConfig,
+    TrainConfig,
+    _build,
+    _config,
+    _plan,
+    _run,
+    _setup,
+    gd,
+    sgd,
+)
 from headcount.training import _paths as paths
 from headcount.training._devices import check_split, sample_mesh
 from headcount.training._path_arda2026 import arda2026_chunk
@@ -177,7 +187,7 @@ def test_what_a_setting_takes_in_words() -> None:
 )
 def test_settings_that_are_refused(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises((BadArgument, KeyError), match=problem):
-        _config.check_settings(CONFIG.model_copy(update=changes))
+        _build.check_settings(CONFIG.model_copy(update=changes))
 
 
 @pytest.mark.parametrize(
@@ -192,8 +202,8 @@ def test_settings_that_are_refused(changes: dict[str, Any], problem: str) -> Non
 )
 def test_settings_that_are_fine(changes: dict[str, Any]) -> None:
     config = CONFIG.model_copy(update=changes)
-    _config.check_settings(config)
-    rule = _config.build_rule(config)
+    _build.check_settings(config)
+    rule = _build.build_rule(config)
     assert rule.batch_size == config.batch_size
 
 
@@ -209,11 +219,11 @@ def test_step_sizes_of_a_configuration() -> None:
 
 
 def test_options_that_are_not_known() -> None:
-    assert _config.check_options("f", "o", ("d", "T"), {"d": 1}) == {"d": 1}
+    assert _build.check_options("f", "o", ("d", "T"), {"d": 1}) == {"d": 1}
     with pytest.raises(BadArgument, match="did you mean depth"):
-        _config.check_options("f", "o", ("depth", "T"), {"dept": 1})
+        _build.check_options("f", "o", ("depth", "T"), {"dept": 1})
     with pytest.raises(BadArgument, match="it has no options"):
-        _config.check_options("f", "o", (), {"d": 1})
+        _build.check_options("f", "o", (), {"d": 1})
 
 
 def made(**changes: Any) -> _setup.Setup:

@@ -6,11 +6,12 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from ..training import TrainConfig
+    from ..training import ProblemConfig, TrainConfig
 
+Config = TypeVar("Config", bound="ProblemConfig")
 _LISTS = ("record", "keep")
 _TRIPLES = ("rho", "nu")
 OPTIONS = {
@@ -24,19 +25,38 @@ OPTIONS = {
 def read_config(file: Path | None, flags: Mapping[str, Any]) -> TrainConfig:
     """The checked configuration; flags that were not given (None) leave the file's value."""
     from ..core import BadArgument
-    from ..training import TrainConfig, check_settings
+    from ..training import TrainConfig
+
+    config = _checked(TrainConfig, read_values(file, flags), file, flags)
+    if flags.get("record_every") is not None and not config.record:
+        problem = "has no meaning where nothing is recorded"
+        raise BadArgument("record_every", config.record_every, problem, fix="add record=loss")
+    return config
+
+
+def read_problem(file: Path | None, flags: Mapping[str, Any]) -> ProblemConfig:
+    """The problem of such a file; how it is trained may stand there too, and is not looked at."""
+    from ..training import ProblemConfig, TrainConfig
+
+    how = TrainConfig.model_fields.keys() - ProblemConfig.model_fields.keys()
+    values = {name: value for name, value in read_values(file, flags).items() if name not in how}
+    return _checked(ProblemConfig, values, file, flags)
+
+
+def _checked(
+    kind: type[Config], values: Mapping[str, Any], file: Path | None, flags: Mapping[str, Any]
+) -> Config:
+    from ..core import BadArgument
+    from ..training import check_settings
 
     try:
-        config = TrainConfig.of(read_values(file, flags))
+        config = kind.of(values)
     except BadArgument as error:
         if file is not None and error.argument in read_toml(file).keys() - _given(flags):
             error.where = str(file)
         raise
     _check_short_flags(config, flags)
     check_settings(config)
-    if flags.get("record_every") is not None and not config.record:
-        problem = "has no meaning where nothing is recorded"
-        raise BadArgument("record_every", config.record_every, problem, fix="add record=loss")
     return config
 
 
@@ -60,7 +80,7 @@ def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
 
 
-def _check_short_flags(config: TrainConfig, flags: Mapping[str, Any]) -> None:
+def _check_short_flags(config: ProblemConfig, flags: Mapping[str, Any]) -> None:
     from ..core import HeadcountError
 
     own, start = config.recipe.options, config.recipe.start_options(config.init)

@@ -79,14 +79,15 @@ def plan_everything(plan_of: Callable[[str], Plan]) -> tuple[dict[str, Plan], di
 
     When none has a plan, the first reason is the error: then it is the command that is wrong.
     """
-    from ..core import HeadcountError
+    from ..core import HeadcountError, one_line_if_broken, papers
     from ..lab import figures
 
     plans: dict[str, Plan] = {}
     errors: dict[str, HeadcountError | OSError] = {}
     for name in figures:
         try:
-            plans[name] = plan_of(name)
+            with one_line_if_broken("figure", name, ours=name.split("/")[0] in papers.ours):
+                plans[name] = plan_of(name)
         except (HeadcountError, OSError) as error:
             errors[name] = error
     if errors and not plans:
@@ -164,7 +165,7 @@ def audited() -> list[str]:
 
 def store_audit(key: str, scale: str, out: Path, tell: Tell) -> None:
     """The audit of a paper's first model, as `audits/<paper>.json`; a stored one is kept."""
-    from ..core import papers
+    from ..core import one_line_if_broken, papers
     from ..theory import audit
     from ..training import TrainConfig
 
@@ -175,7 +176,8 @@ def store_audit(key: str, scale: str, out: Path, tell: Tell) -> None:
         return
     tell(f"audit of {key}: {command}")
     config = TrainConfig.of({"model": model, "dtype": "float64", **size})
-    found = audit(config, tell=now_and_then(quiet=False))
+    with one_line_if_broken("paper", key, ours=key in papers.ours):
+        found = audit(config, tell=now_and_then(quiet=False))
     _store(out / "audits" / f"{key}.json", {"command": command, **found.to_json()})
 
 

@@ -36,9 +36,8 @@ def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> in
 def known_names() -> dict[str, list[str]]:
     """The names of every kind, in the order of registration."""
     from .. import data, lab, models, theory, training
-    from ..core import papers
 
-    recipes = dict(papers.recipes())
+    recipes = training.all_recipes()
     starts = [name for recipe in recipes.values() for name in recipe.starts]
     return {
         "models": list(dict.fromkeys([*models.models, *recipes])),

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._config import read_config
+from ._config import read_problem
 from ._flags import Flag, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
@@ -45,7 +45,7 @@ def ntk_command(
     Parameters
     ----------
     config
-        TOML file, as for `headcount train`.
+        TOML file, as for `headcount train`; how it says to train is not looked at.
     seed
         Of data and initialisation.
     frozen
@@ -70,7 +70,7 @@ def ntk_command(
     from ..kernels._plan import require_fit
     from ..training import build_problem, plan_training, require_memory
 
-    chosen = read_config(config, given)
+    chosen = read_problem(config, given)
     call: dict[str, Any] = {
         "blocks": "each",
         "frozen": tuple(part for part in frozen.split(",") if part),

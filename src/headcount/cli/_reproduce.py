@@ -98,7 +98,7 @@ def reproduce_command(
     retries
         How often a trial is run again whose worker died, ran out of memory or out of time.
     """
-    from ..core import BadArgument, HeadcountError, check_count
+    from ..core import BadArgument, HeadcountError, check_count, one_line_if_broken, papers
     from ..lab import Policy, make_plan, parse_options, parse_seeds
 
     _, notes = consoles(json)
@@ -126,7 +126,9 @@ def reproduce_command(
 
     def run_among(plan: Plan, among: Among) -> Ended:
         try:
-            return run(plan, among)
+            ours = plan.figure.id.split("/")[0] in papers.ours
+            with one_line_if_broken("figure", plan.figure.id, ours=ours):
+                return run(plan, among)
         except (HeadcountError, OSError) as error:
             if not (reason := in_the_way(error)):
                 raise

@@ -93,7 +93,7 @@ def train_command(
     given = {k: v for k, v in locals().items() if k not in _NOT_SETTINGS} | asdict(problem)
     from ..training import build, plan_training, require_memory, run_config
 
-    chosen = read_config(config, given)
+    chosen = read_config(config, given).naming_seeds()
     plan = plan_training(chosen)
     target = out or _own_file(chosen.fingerprint)
     if dry_run:

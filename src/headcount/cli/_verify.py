@@ -44,7 +44,7 @@ def verify_command(
         Print one JSON object: claim, variant, answer, boxes, open_share, touching, tolerance,
         instance, admissible, message; a list if there are several.
     """
-    from ..core import papers
+    from ..core import BadArgument, papers
     from ..theory import facts, verify
     from ..theory.lemma_files import is_lemma_file
     from ._lemmas import lemmas_from
@@ -53,6 +53,9 @@ def verify_command(
         chosen = lemmas_from(lemma, trust=trust)
     else:
         chosen = facts.of_paper(lemma) if lemma in papers else [facts[lemma]]
+        if not chosen:
+            having = ", ".join(dict.fromkeys(name.split("/")[0] for name in facts))
+            raise BadArgument("lemma", lemma, "is a paper without facts", fix=f"choose {having}")
     found = [
         verify(own, form, boxes=boxes, tolerance=tolerance)
         for own in chosen

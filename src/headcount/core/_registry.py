@@ -57,11 +57,11 @@ class Registry(Generic[Entry]):
         return name in self._all
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all)
+        return iter(list(self._all))  # whoever iterates may import what registers more
 
     def __len__(self) -> int:
         return len(self._all)
 
     def items(self) -> Iterator[tuple[str, Entry]]:
         """The pairs (name, entry)."""
-        return iter(self._all.items())
+        return iter(list(self._all.items()))

@@ -14,7 +14,6 @@ from ._drawing import NOT_NEGATIVE as NOT_NEGATIVE
 from ._drawing import draw_interval as draw_interval
 from ._drawing import draw_power_law as draw_power_law
 from ._drawing import draw_reference_slope as draw_reference_slope
-from ._drawing import draw_slope as draw_slope
 from ._drawing import log_log as log_log
 from ._drawing import tick_at as tick_at
 from ._errors import CorruptFile as CorruptFile

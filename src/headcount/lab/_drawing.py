@@ -59,14 +59,6 @@ def draw_interval(
     return ax
 
 
-def draw_slope(ax: Any, x: Any, fit: SlopeFit, *, index: int = 0, label: str = "") -> Any:
-    """The fitted power law as a dashed line, its slope and interval in the legend."""
-    at = np.asarray(x, dtype=float)
-    text = f"{label}, {fit.describe()}" if label else fit.describe()
-    ax.plot(at, fit(at), color=COLOURS[index % len(COLOURS)], linestyle="--", label=text)
-    return ax
-
-
 def draw_power_law(
     ax: Any, data: xr.Dataset, name: str, x: str, *, index: int = 0, label: str = ""
 ) -> Any:

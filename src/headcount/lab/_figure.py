@@ -204,7 +204,7 @@ class Figure:
         return {name: options.get(name, values[0]) for name, values in self.options.items()}
 
 
-figures: PaperRegistry[Figure] = PaperRegistry("figure", lambda paper: paper.figures)
+figures: PaperRegistry[Figure] = PaperRegistry("figure", lambda paper: paper.figures, Figure)
 """Every figure that Headcount knows, by id: those of the papers, and what a user registered."""
 
 

@@ -90,7 +90,9 @@ def make_plan(
 ) -> Plan:
     """The trials of a figure; seeds default to the scale's own number of them, from zero."""
     figure = figures[figure] if isinstance(figure, str) else figure
-    check_kind("figure", figure, Figure, fix="give its name, such as arda2026/fig1")
+    if not isinstance(figure, Figure):
+        named = next(iter(figures), "paper/figure")
+        check_kind("figure", figure, Figure, fix=f"give its name, such as {named}")
     options = {} if options is None else options
     check_kind("options", options, Mapping, fix="give names with their values")
     seeds = seeds.tolist() if isinstance(seeds, np.ndarray) else seeds

@@ -6,11 +6,9 @@ from ..core import round_up as round_up
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
-from ._certificate import certificate_named as certificate_named
 from ._certificate import certify as certify
 from ._certificate import certify_frequency as certify_frequency
 from ._certificate import read_certificate as read_certificate
-from ._certificate import shipped_certificates as shipped_certificates
 from ._claim import Bound as Bound
 from ._claim import Check as Check
 from ._claim import Claim as Claim
@@ -59,6 +57,9 @@ from ._recheck import recheck as recheck
 from ._registry import claims as claims
 from ._search import Budget as Budget
 from ._setting import Setting as Setting
+from ._shipped import certificate_named as certificate_named
+from ._shipped import read_shipped as read_shipped
+from ._shipped import shipped_certificates as shipped_certificates
 from ._spaces import Ball as Ball
 from ._spaces import Box as Box
 from ._spaces import Integers as Integers

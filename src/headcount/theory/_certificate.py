@@ -10,13 +10,12 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument, json_text, papers, suggestion, write_atomically
+from ..core import BadArgument, json_text, write_atomically
 from ._claim import SLACK, Check, Claim, Instance, Kind
 from ._frequency import frequency_of
 from ._pytree import arrays_of
@@ -246,34 +245,3 @@ def _reading(kind: Kind) -> str:
     if kind is Kind.IDENTITY:
         return "the two sides of the identity differ on this instance"
     return "the left side exceeds the right side on this instance"
-
-
-def certificate_named(name: str) -> Path:
-    """The file of this name: a path, or a certificate that a paper brings along.
-
-    A shipped one is named by its file, or by its claim where that has only one.
-    """
-    file = Path(name)
-    if file.exists() or file.suffix == ".json":
-        return file
-    shipped = {path.stem: path for path in shipped_certificates()}
-    wanted = name.replace("/", "-")
-    found = [stem for stem in shipped if stem == wanted] or [
-        stem for stem in shipped if stem.rpartition("-")[0] == wanted
-    ]
-    if len(found) == 1:
-        return shipped[found[0]]
-    fix = f"use {' or '.join(found)}" if found else suggestion(wanted, list(shipped))
-    problem = "is the start of several certificates" if found else "is no certificate"
-    raise BadArgument("certificate", name, problem, fix=fix)
-
-
-def shipped_certificates() -> list[Path]:
-    """The certificates that papers bring along: their known counterexamples."""
-    found: list[Path] = []
-    for _, paper in papers.items():
-        if paper.certificates is not None:
-            folder = resources.files(paper.certificates) / "certificates"
-            with resources.as_file(folder) as directory:
-                found += sorted(Path(directory).glob("*.json"))
-    return found

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import HeadcountError, Paper, check_count, check_fraction, papers
+from ..core import HeadcountError, Paper, check_count, check_fraction, left_out_if_broken, papers
 from ..training import TrainConfig, run_config
 from ._claim import Check
 from ._count import Answer, claims_about, practice, theorem_answers
@@ -94,7 +94,10 @@ def compare(
     for paper in asked:
         if paper.setting is not None and paper.models:
             tell(f"{paper.key}: {paper.title}")
-            answers.append(_compared(paper, problem, share, delta, most_width, theory_only, tell))
+            # A paper that was asked for by name must answer; one from outside may fail beside ours.
+            must = keys is not None or paper.key in papers.ours
+            with left_out_if_broken(f"paper {paper.key!r}", ours=must):
+                answers += [_compared(paper, problem, share, delta, most_width, theory_only, tell)]
     return answers
 
 

@@ -7,13 +7,12 @@ variant of the claim is evaluated on all of them, so a sharper form never looks 
 import json
 from dataclasses import fields
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..core import papers
+from ..core import json_text, papers, write_atomically
 from ._certificate import decode, encode
 from ._claim import Claim, Instance
 from ._pytree import arrays_of, instance_from
@@ -21,11 +20,7 @@ from ._pytree import arrays_of, instance_from
 
 def corpus_folder(paper: str) -> Path | None:
     """Where the worst instances of a paper's claims are; None if the paper keeps none."""
-    package = papers[paper].certificates if paper in papers else None
-    if package is None:
-        return None
-    with resources.as_file(resources.files(package) / "corpus") as folder:
-        return Path(folder)
+    return papers[paper].file("corpus") if paper in papers else None
 
 
 @lru_cache(maxsize=256)
@@ -56,13 +51,12 @@ def write_corpus(claim: Claim, instances: list[Instance]) -> Path:
     folder = corpus_folder(claim.paper)
     if folder is None:
         raise FileNotFoundError(f"{claim.paper} keeps no corpus")
-    folder.mkdir(parents=True, exist_ok=True)
     entries = [
         {name: encode(value) for name, value in arrays_of(instance).items()}
         for instance in instances
     ]
     content = {"claim": claim.id, "instances": entries}
     file = folder / f"{claim.id.split('/', 1)[1]}.json"
-    file.write_text(json.dumps(content, indent=None) + "\n", encoding="utf-8")
+    write_atomically(file, f"{json_text(content, indent=None)}\n".encode())
     _stored.cache_clear()
     return file

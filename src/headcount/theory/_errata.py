@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..core import PaperRegistry, round_down
-from ._certificate import Certificate, read_certificate, shipped_certificates
+from ..core import BadArgument, PaperRegistry, check_kind, round_down
+from ._certificate import Certificate
 from ._claim import Claim
 from ._registry import claims
+from ._shipped import read_shipped
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class Erratum:
     harmless: bool = True
     """Whether the paper's main results stand with no or with the stated change of constants."""
 
+    def __post_init__(self) -> None:
+        for name in ("id", "where", "printed", "problem", "used"):
+            check_kind(name, getattr(self, name), str, fix="write it as text")
+        if "/" not in self.id:
+            raise BadArgument("id", self.id, "does not name its paper", fix="use paper/E1")
+
     @property
     def paper(self) -> str:
         """The citation key, the part of the id before the slash."""
@@ -30,7 +37,7 @@ class Erratum:
 
 
 errata: PaperRegistry[Erratum] = PaperRegistry(
-    "erratum", lambda paper: (paper.errata,) if paper.errata else ()
+    "erratum", lambda paper: (paper.errata,) if paper.errata else (), Erratum, plural="errata"
 )
 """Errata by id such as "paper/E1"."""
 
@@ -83,7 +90,7 @@ def _related(erratum: Erratum) -> list[Claim]:
 
 def errata_page() -> str:
     """docs/errata.md as markdown; a test keeps the committed page equal to this."""
-    shipped = [read_certificate(path) for path in shipped_certificates()]
+    shipped = [certificate for _, certificate in read_shipped()]
     lines = [
         "# Errata",
         "",

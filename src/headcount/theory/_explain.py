@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._certificate import read_certificate, shipped_certificates
 from ._claim import Claim
 from ._corpus import known_instances
 from ._errata import Erratum, errata
+from ._shipped import read_shipped
 from ._verdict import judge
 
 
@@ -61,10 +61,9 @@ def explain(claim: Claim) -> Explanation:
         erratum for erratum in errata.of_paper(claim.paper) if erratum.id.split("/")[1] in named
     ]
     shipped = [
-        (path.stem, read_certificate(path).variant)
-        for path in shipped_certificates()
-        if path.stem.startswith(claim.id.replace("/", "-"))
-        and read_certificate(path).claim == claim.id
+        (path.stem, certificate.variant)
+        for path, certificate in read_shipped(claim.id.replace("/", "-"))
+        if certificate.claim == claim.id
     ]
     found = [_tightest(claim, variant) for variant in claim.variants]
     known = tuple(one for one in found if one is not None)

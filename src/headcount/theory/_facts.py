@@ -9,10 +9,15 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 
-from ..core import PaperRegistry, json_text, papers
+from ..core import (
+    PaperRegistry,
+    json_text,
+    left_out_if_broken,
+    papers,
+    write_atomically,
+)
 from ._lemma import Lemma
 from ._verify import Verification
 
@@ -23,7 +28,7 @@ class FactRegistry(PaperRegistry[Lemma]):
     """Facts by id, such as "paper/sigma-2-tanh"."""
 
     def __init__(self) -> None:
-        super().__init__("fact", lambda paper: paper.facts)
+        super().__init__("fact", lambda paper: paper.facts, Lemma)
 
     def named(self, name: str) -> Callable[[Lemma], Lemma]:
         """Register the lemma below under a name: @facts.named("paper/name")."""
@@ -35,20 +40,22 @@ facts = FactRegistry()
 
 
 def _file(paper: str) -> Path | None:
-    package = papers[paper].certificates
-    if package is None:
-        return None
-    with resources.as_file(resources.files(package) / FILE) as file:
-        return Path(file)
+    return papers[paper].file(FILE) if paper in papers else None
 
 
 def recorded_answers() -> dict[str, str]:
     """The answers on file, by fact: "proved", or "not verified" where there is none."""
-    answers = {}
-    for name in facts:
-        file = _file(name.split("/")[0])
-        stored = json.loads(file.read_text()) if file is not None and file.exists() else {}
-        answers[name] = stored.get(name, {}).get("answer", "not verified")
+    stored = {key: _stored(key) for key in dict.fromkeys(name.split("/")[0] for name in facts)}
+    return {name: stored[name.split("/")[0]].get(name, "not verified") for name in facts}
+
+
+def _stored(paper: str) -> dict[str, str]:
+    answers: dict[str, str] = {}
+    with left_out_if_broken(f"{FILE} of paper {paper!r}", ours=paper in papers.ours):
+        file = _file(paper)
+        if file is not None and file.exists():
+            rows = json.loads(file.read_text(encoding="utf-8"))
+            answers |= {name: str(row["answer"]) for name, row in rows.items()}
     return answers
 
 
@@ -58,5 +65,5 @@ def record(paper: str, answers: list[Verification]) -> Path:
     if file is None:
         raise FileNotFoundError(f"{paper} keeps no files")
     rows = {a.claim: {"answer": str(a.answer), "message": a.message} for a in answers}
-    file.write_text(f"{json_text(rows, indent=1)}\n", encoding="utf-8")
+    write_atomically(file, f"{json_text(rows, indent=1)}\n".encode())
     return file

@@ -31,7 +31,7 @@ class ClaimRegistry(PaperRegistry[Claim]):
     """Claims by id such as "paper/lemma-3", or by any other name that the paper gives them."""
 
     def __init__(self) -> None:
-        super().__init__("claim", lambda paper: paper.claims)
+        super().__init__("claim", lambda paper: paper.claims, Claim)
 
     def add(self, claim: Claim) -> Claim:
         """Register `claim` under its own id."""

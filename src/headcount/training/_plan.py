@@ -11,7 +11,8 @@ from rich.filesize import decimal
 
 from ..core import HeadcountError, available_memory, losses
 from ..core._tree import blocks
-from ._config import ProblemConfig, TrainConfig, build_data, build_model
+from ._build import build_data, build_model
+from ._config import ProblemConfig, TrainConfig
 from ._paths import gradient_path
 
 _FLOPS = 50e9

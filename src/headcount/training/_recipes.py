@@ -2,12 +2,11 @@
 
 import inspect
 import math
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core import BadArgument, papers
+from ..core import BadArgument, check_kind, left_out_if_broken, load_object, papers
 from ..data import Dataset
 from ..models import initialisations
 from ._projections import Projection
@@ -42,6 +41,14 @@ class Recipe:
     projection: Callable[[float, float, float], Projection] | None = None
     starts: Mapping[str, Start] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("init", "loss", "data", "optimiser"):
+            check_kind(name, getattr(self, name), str, fix="use a name of `headcount list`")
+        check_kind("build", self.build, Callable, fix="use build(T, d, width, *, init)")
+        check_kind("starts", self.starts, Mapping, fix='use {"name": start}')
+        for start in self.starts.values():
+            check_kind("starts", start, Callable, fix="use start(model, seed, fresh)")
+
     @property
     def options(self) -> tuple[str, ...]:
         """The names of the model's options."""
@@ -72,5 +79,19 @@ def keywords(function: Callable[..., Any]) -> list[str]:
 
 def recipe_of(model: str) -> Recipe:
     """The recipe of a model, from the manifest of its paper."""
-    recipe: Recipe = pkgutil.resolve_name(papers.of_model(model).models[model])
+    reference = papers.of_model(model).models[model]
+    recipe = load_object(reference)
+    if not isinstance(recipe, Recipe):
+        problem = f"is {reference}, a {type(recipe).__name__}"
+        raise BadArgument("model", model, problem, fix="name a headcount.training.Recipe")
     return recipe
+
+
+def all_recipes() -> dict[str, Recipe]:
+    """Every model's recipe by its name; those from outside that do not load are left out."""
+    found = {}
+    for key, paper in papers.items():
+        for model in paper.models:
+            with left_out_if_broken(f"model {model!r} of paper {key!r}", ours=key in papers.ours):
+                found[model] = recipe_of(model)
+    return found

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precision
 from ..core._tree import named_leaves
-from ._config import build_data, build_model, config_of_run
+from ._build import build_data, build_model
+from ._config import config_of_run
 from ._loop import Loop, Problem
 from ._programs import programs
 from ._recorders import Recorder

@@ -300,7 +300,7 @@ def test_a_run_that_lacks_something_says_what_and_is_trained_again(run_file, aud
 
 def test_a_stored_run_reads_back(run_file):
     run, again = run_config(config(dtype="float64", record=("iterates",))), read_run(run_file)
-    np.testing.assert_array_equal(again.loss, run.loss)
+    np.testing.assert_array_equal(again.loss[0], run.loss)
     for found, wanted in zip(again.parameters(), run.parameters(), strict=True):
         np.testing.assert_array_equal(found, wanted)
     assert again.average is None

@@ -97,7 +97,7 @@ def _figure_page(site: Site, page: Any, result: FigureResult, same: list[FigureR
     for name, path in files.items():
         site.files[f"figures/{result.slug}/{name}"] = path.read_bytes()
     numbers = {"columns": heading, "rows": rows}
-    site.files[f"figures/{result.slug}/plotted.json"] = json.dumps(numbers).encode()
+    site.files[f"figures/{result.slug}/plotted.json"] = json_text(numbers, indent=None).encode()
     page(
         f"figures/{result.slug}.html",
         "figure.html",

@@ -10,8 +10,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from ...core import round_down
-from ...theory import Certificate, Claim, claims, read_certificate, shipped_certificates
+from ...core import left_out_if_broken, papers, round_down
+from ...theory import Certificate, Claim, claims, read_shipped
 
 NOT_ASKED = "not asked"
 """The outcome of a claim that no stored audit asked."""
@@ -49,21 +49,19 @@ def claim_rows(audits: Mapping[str, Any]) -> list[ClaimRow]:
     """All claims, with the audit of their paper where there is one."""
     from latex2mathml.converter import convert
 
-    shipped = [read_certificate(path) for path in shipped_certificates()]
+    shipped = [certificate for _, certificate in read_shipped()]
     asked = {
         (verdict["id"], verdict["variant"]): verdict
         for audit in audits.values()
         for verdict in audit["claims"]
     }
-    return [
-        ClaimRow(
-            claim,
-            asked.get((name, claim.default)),
-            tuple(certificate for certificate in shipped if certificate.claim == name),
-            convert(claim.latex),
-        )
-        for name, claim in claims.items()
-    ]
+    rows = []
+    for name, claim in claims.items():
+        with left_out_if_broken(f"claim {name!r}", ours=claim.paper in papers.ours):
+            own = tuple(certificate for certificate in shipped if certificate.claim == name)
+            verdict = asked.get((name, claim.default))
+            rows.append(ClaimRow(claim, verdict, own, convert(claim.latex)))
+    return rows
 
 
 @dataclass(frozen=True)

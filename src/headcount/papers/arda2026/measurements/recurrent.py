@@ -38,7 +38,7 @@ def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any
     """
     from ....training import TrainConfig, run_config
 
-    chosen = TrainConfig.of(config)
+    chosen = TrainConfig.of(config).naming_seeds()
     run = run_config(
         chosen,
         trace=("jacobian", "validation"),

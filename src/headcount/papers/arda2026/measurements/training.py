@@ -27,7 +27,7 @@ def measure_training(config: dict[str, Any], context: Context) -> dict[str, Any]
     """
     from ....training import TrainConfig, build, run_config
 
-    chosen = TrainConfig.of(config)
+    chosen = TrainConfig.of(config).naming_seeds()
     built = build(chosen)
     run = run_config(
         chosen,

@@ -96,7 +96,7 @@ def problem_of(config: Mapping[str, Any]) -> tuple[Any, Any]:
     from ....training import TrainConfig, build
 
     own = {name: value for name, value in config.items() if name in TrainConfig.model_fields}
-    chosen = TrainConfig.of(own)
+    chosen = TrainConfig.of(own).naming_seeds()
     return chosen, build(chosen)
 
 

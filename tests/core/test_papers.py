@@ -1,0 +1,95 @@
+"""Registries that papers fill: what is added while somebody looks, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headcount.core import BadArgument, Paper, PaperLeftOut, PaperRegistry, Registry, _papers
+from headcount.core._outside import left_out_if_broken, load_object, one_line_if_broken
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> PaperRegistry[str]:
+    """A registry beside an empty list of papers; importing module m registers "m/note"."""
+    known = _papers.Papers()
+    known._fill = None
+    monkeypatch.setattr(_papers, "papers", known)
+    registry: PaperRegistry[str] = PaperRegistry("note", lambda paper: paper.claims, str)
+    monkeypatch.setattr(
+        _papers.importlib, "import_module", lambda name: registry.register(f"{name}/note", name)
+    )
+    return registry
+
+
+def paper(key: str, **fields: Any) -> Paper:
+    return Paper(key, "", "", **fields)
+
+
+def test_who_looks_may_import_what_registers_more() -> None:
+    registry: Registry[int] = Registry("number")
+    registry.register("one", 1)
+    for name, value in registry.items():
+        registry.register(f"{name}-more", value)
+    for name in registry:
+        registry.register(f"{name}-again", 0)
+    assert len(registry) == 4
+
+
+def test_a_paper_added_after_the_first_look_brings_its_entries(notes: PaperRegistry[str]) -> None:
+    assert list(notes) == []
+    _papers.papers.add(paper("late", claims=("late",)))
+    assert list(notes) == ["late/note"]
+    assert list(notes) == ["late/note"]  # and only once
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "problem"),
+    [
+        (3, "", "note = 3: is a int"),
+        ("plain", "", "does not name its paper"),
+        ("a/b", 1, "a/b = 1"),
+    ],
+)
+def test_an_entry_of_another_kind_is_refused(
+    name: Any, entry: Any, problem: str, notes: PaperRegistry[str]
+) -> None:
+    with pytest.raises(BadArgument, match=problem):
+        notes.register(name, entry)
+
+
+def test_what_a_manifest_registers_gives_way_to_the_paper_it_belongs_to(
+    notes: PaperRegistry[str],
+) -> None:
+    _papers.papers.loading = "paper 'x'"
+    notes.register("fox/note", "taken")
+    _papers.papers.loading = ""
+    _papers.papers.add(paper("fox", claims=("fox",)))
+    with pytest.warns(PaperLeftOut, match="note 'fox/note' of paper 'x' is left out"):
+        assert notes["fox/note"] == "fox"
+    with pytest.raises(RuntimeError, match="registered twice"):
+        notes.register("fox/note", "again")
+
+
+def test_a_model_belongs_to_one_paper(notes: PaperRegistry[str]) -> None:
+    _papers.papers.add(paper("fox", models={"m": "a:b"}))
+    with pytest.raises(RuntimeError, match="model 'm' is one of paper 'fox' already"):
+        _papers.papers.add(paper("hen", models={"m": "a:b"}))
+
+
+def test_mistakes_of_ours_and_interruptions_are_seen() -> None:
+    for error in (ZeroDivisionError(), SystemExit(3)):
+        with pytest.raises(type(error)), left_out_if_broken("x", ours=True):
+            raise error
+        with pytest.raises(type(error)), one_line_if_broken("x", "y", ours=True):
+            raise error
+        with pytest.warns(PaperLeftOut, match="x is left out"), left_out_if_broken("x"):
+            raise error
+    for guard in (left_out_if_broken("x"), one_line_if_broken("x", "y")):
+        with pytest.raises(KeyboardInterrupt), guard:
+            raise KeyboardInterrupt
+    with pytest.raises(ModuleNotFoundError):
+        load_object("headcount.papers.nobody:x")
+    with pytest.raises(BadArgument, match="'nobody:x': is broken: ModuleNotFoundError"):
+        load_object("nobody:x")
