@@ -31,6 +31,7 @@ from ..core import (
     own_precision,
     stream,
     total,
+    traced,
 )
 from ..models import over_heads
 from ._generic import as_trained
@@ -68,6 +69,8 @@ class _OfModel:
 
 def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
     """params -> f(params, x), the model at one sample."""
+    if not traced(x):
+        check_finite("x", x)
     return _OfModel(model, lambda f, params: f(params, x))
 
 
@@ -142,7 +145,12 @@ def hessian_extremes(
 
         def apply(v: Float[Array, "p"]) -> Float[Array, "p"]:
             with float64():
-                return np.asarray(product(jnp.asarray(v, jnp.float64).reshape(-1)))
+                image = np.asarray(product(jnp.asarray(v, jnp.float64).reshape(-1)))
+            if not np.all(np.isfinite(image)):
+                problem = "its Hessian at params, times a vector, is not finite"
+                fix = "take smaller data or parameters, and look for NaN in what it closes over"
+                raise BadArgument("function", function, problem, fix=fix)
+            return image
 
         if size <= dense_below:
             pairs = _dense_ends(np.stack([apply(e) for e in np.eye(size)]))
