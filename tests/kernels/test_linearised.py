@@ -125,3 +125,21 @@ def test_bad_arguments() -> None:
         train_linearised(model, initial, x, y, eta=0.1, steps=5, record_every=2)
     with pytest.raises(BadArgument, match="eta"):
         train_linearised(model, initial, x, y, eta=-1.0, steps=5)
+    holed = np.where(np.arange(x.size).reshape(x.shape) == 5, np.nan, x)
+    with pytest.raises(BadArgument, match=r"x_test = .*has 1 NaN or infinite"):
+        train_linearised(model, initial, x, y, eta=0.1, steps=5, x_test=holed)
+    for wrong in (x[0], x[:, :2], x[..., :2]):
+        with pytest.raises(BadArgument, match=r"x_test = .*must have shape \(any, 4, 3\)"):
+            train_linearised(model, initial, x, y, eta=0.1, steps=5, x_test=wrong)
+
+
+def test_what_is_tested_does_not_touch_what_is_trained() -> None:
+    """Test samples that overflow leave the run as it is without them."""
+    model, initial, x, y = problem()
+    alone = train_linearised(model, initial, x, y, eta=0.1, steps=3)
+    beside = train_linearised(model, initial, x, y, eta=0.1, steps=3, x_test=1e200 * x)
+    assert alone.test is None
+    assert not np.all(np.isfinite(beside.test))
+    jax.tree.map(np.testing.assert_array_equal, alone.params, beside.params)
+    empty = train_linearised(model, initial, x, y, eta=0.1, steps=3, x_test=x[:0])
+    assert empty.test.shape == (4, 0)

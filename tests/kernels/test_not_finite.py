@@ -11,6 +11,8 @@ from headcount.kernels import (
     head_hessians,
     hessian_extremes,
     linear_margin,
+    loss_function,
+    model_function,
     ntk,
     ntk_to_file,
     train_linearised,
@@ -40,6 +42,27 @@ def test_nan_is_named(call):
     argument, function = CALLS[call]
     with pytest.raises(BadArgument, match=f"{argument} = .*has 1 NaN or infinite"):
         function(HOLED)
+
+
+def test_a_hessian_that_is_not_finite_is_refused():
+    """Small ones are formed, large ones met by Lanczos: both end in the same words."""
+    holed = np.where(np.arange(12).reshape(4, 3) == 7, np.nan, X[0])
+    with pytest.raises(BadArgument, match=r"x = .*has 1 NaN or infinite"):
+        model_function(MODEL, holed)
+    functions = {
+        "overflow": loss_function(MODEL, "mean-squared", 1e200 * X, Y),
+        "closed over": lambda p: MODEL(p, jax.numpy.asarray(holed)),
+    }
+    for function in functions.values():
+        for dense_below in (128, 3):
+            with pytest.raises(BadArgument, match=r"function = .*Hessian.* is not finite; take"):
+                hessian_extremes(function, START, dense_below=dense_below)
+
+
+def test_a_sample_may_be_a_traced_value():
+    params = START._replace(c=np.arange(4.0))  # a paired start gives zero
+    value = jax.jit(lambda x: model_function(MODEL, x)(params))(X[0])
+    np.testing.assert_allclose(value, MODEL(params, X[0]), rtol=1e-12)
 
 
 def test_a_margin_below_the_root_of_rounding_is_undecided():

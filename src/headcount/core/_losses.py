@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ._checks import check_kind
+from ._precision import own_precision
 from ._registry import Registry
 from ._types import Array
 
@@ -71,6 +72,7 @@ def loss_of(loss: Loss | str) -> Loss:
     return losses[loss] if isinstance(loss, str) else check_kind("loss", loss, Loss, fix=fix)
 
 
+@own_precision
 def total(loss: Loss | str, f: Vector, y: Vector) -> Float[Array, ""]:
     """The loss of outputs f on labels y."""
     chosen = loss_of(loss)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Float
 
+from ._precision import own_precision
 from ._types import Array
 
 
+@own_precision
 def mirrored_sum(values: Float[Array, "m"]) -> Float[Array, ""]:
     """sum_i values_i, adding entry i and its mirror image i + m/2 first.
 

@@ -7,11 +7,12 @@ import math
 import jax
 from jaxtyping import Float
 
-from ..core import Array
+from ..core import Array, own_precision
 from ..models import PooledAttention, PooledAttentionParams
 from ._features import Factors, flattened, register_features
 
 
+@own_precision
 def features_arda2026(
     model: PooledAttention, params: PooledAttentionParams, x: Float[Array, "T d"]
 ) -> dict[str, Factors]:

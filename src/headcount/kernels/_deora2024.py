@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array
+from ..core import Array, own_precision
 from ..models import HeadGroups, MultiHeadAttention, MultiHeadParams
 from ._features import Factors, cheapest, flattened, register_features
 
 
+@own_precision
 def features_deora2024(
     model: MultiHeadAttention | HeadGroups, params: MultiHeadParams, x: Float[Array, "T d"]
 ) -> dict[str, Factors]:

@@ -31,6 +31,7 @@ from ..core import (
     own_precision,
     stream,
     total,
+    traced,
 )
 from ..models import over_heads
 from ._generic import as_trained
@@ -56,19 +57,28 @@ class _OfModel:
     """A function of a model's parameters that knows how many heads its groups stand for."""
 
     model: Any
-    value: Callable[[Any, Any], Float[Array, ""]]
+    value: Callable[..., Float[Array, ""]]
+    data: tuple[Any, ...]
 
     def __call__(self, params: Any) -> Float[Array, ""]:
-        return self.value(self.model, params)
+        return _called(self.value, self.model, params, *self.data)
 
     @property
     def multiplicities(self) -> tuple[int, ...] | None:
         return getattr(self.model, "multiplicities", None)
 
 
+@own_precision
+def _called(function: Callable[..., Any], *args: Any) -> Any:
+    """function(*args), with the data among args: they have a say in the precision."""
+    return function(*args)
+
+
 def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
     """params -> f(params, x), the model at one sample."""
-    return _OfModel(model, lambda f, params: f(params, x))
+    if not traced(x):
+        check_finite("x", x)
+    return _OfModel(model, lambda f, params, x: f(params, x), (x,))
 
 
 def loss_function(
@@ -78,7 +88,11 @@ def loss_function(
     check_samples(x, y)
     chosen = loss_of(loss)
     check_labels(chosen, y)
-    return _OfModel(model, lambda f, params: total(chosen, jax.vmap(f, (None, 0))(params, x), y))
+
+    def value(f: Function, params: Any, x: Array, y: Array) -> Array:
+        return total(chosen, jax.vmap(f, (None, 0))(params, x), y)
+
+    return _OfModel(model, value, (x, y))
 
 
 @dataclass(frozen=True)
@@ -142,7 +156,12 @@ def hessian_extremes(
 
         def apply(v: Float[Array, "p"]) -> Float[Array, "p"]:
             with float64():
-                return np.asarray(product(jnp.asarray(v, jnp.float64).reshape(-1)))
+                image = np.asarray(product(jnp.asarray(v, jnp.float64).reshape(-1)))
+            if not np.all(np.isfinite(image)):
+                problem = "its Hessian at params, times a vector, is not finite"
+                fix = "take smaller data or parameters, and look for NaN in what it closes over"
+                raise BadArgument("function", function, problem, fix=fix)
+            return image
 
         if size <= dense_below:
             pairs = _dense_ends(np.stack([apply(e) for e in np.eye(size)]))

@@ -22,7 +22,8 @@ from ..core import (
     stream,
 )
 from ..models import PooledAttention
-from ._gaussian_moments import Moments, Pair, closed_moments, hermite_rule, series_moments
+from ._gaussian_moments import Moments, Pair, closed_moments
+from ._hermite_series import hermite_rule, series_moments
 from ._limit_kernel import LimitKernel, two_batches
 
 METHODS = ("auto", "rao-blackwell", "plain")
@@ -42,11 +43,13 @@ class Inputs(NamedTuple):
 
 
 class Running(NamedTuple):
-    """How many heads, their mean kernels (c, U, W, total) and summed squared deviations."""
+    """How many heads, their mean kernels (c, U, W, total), summed squared deviations, and the mean
+    bound on what the quadrature over U adds to an entry."""
 
     count: Float[Array, ""]
     mean: Float[Array, "4 n1 n2"]
     scatter: Float[Array, "4 n1 n2"]
+    slack: Float[Array, "4 n1 n2"]
 
 
 def limit_arda2026(
@@ -67,7 +70,8 @@ def limit_arda2026(
     K_w = (q.q') E[sigma'(U.a) sigma'(U.a') U^T M M' U], over U ~ N(0, I), W with N(0, 1) entries.
     Only the activation and the query of `model` matter. "plain" averages over heads (U, W);
     "rao-blackwell" draws W alone and integrates U out: in closed form for erf, sin, cos and
-    Gaussian activations, else by a Hermite series of relative error `quadrature_tolerance`. "auto"
+    Gaussian activations, else by a Hermite series of relative error `quadrature_tolerance` (at most
+    3072 terms: tokens longer than about 8 need more, and `quadrature_error` says so). "auto"
     integrates where there is a closed form; a series costs more time than it saves in variance
     (`benchmarks/limit_variance.py`), though each head then tells more.
 
@@ -95,15 +99,15 @@ def limit_arda2026(
     if method == "auto":
         method = "plain" if closed_moments(model.activation) is None else "rao-blackwell"
     with float64():
-        estimate = _estimator(model, x1, x2, symmetric, method, seed, quadrature_tolerance)
+        run = _estimator(model, x1, x2, symmetric, method, seed, quadrature_tolerance)
         count = heads if heads is not None else min(_FIRST_ROUND, most_heads)
-        running = estimate.run(0, count)
+        running = run(0, count)
         if target_error is not None:
             while _largest_error(running) > target_error and count < most_heads:
                 more = min(2 * count, most_heads)
-                running = merge(running, estimate.run(count, more))
+                running = merge(running, run(count, more))
                 count = more
-    return _result(running, method, target_error, estimate.quadrature_error)
+    return _result(running, method, target_error)
 
 
 def merge(one: Running, two: Running) -> Running:
@@ -112,12 +116,8 @@ def merge(one: Running, two: Running) -> Running:
     shift = two.mean - one.mean
     mean = one.mean + shift * (two.count / count)
     scatter = one.scatter + two.scatter + shift**2 * (one.count * two.count / count)
-    return Running(count, mean, scatter)
-
-
-class _Estimator(NamedTuple):
-    run: Callable[[int, int], Running]
-    quadrature_error: float
+    slack = one.slack + (two.slack - one.slack) * (two.count / count)
+    return Running(count, mean, scatter, slack)
 
 
 def _estimator(
@@ -128,14 +128,14 @@ def _estimator(
     method: str,
     seed: int,
     tolerance: float,
-) -> _Estimator:
+) -> Callable[[int, int], Running]:
     """run(start, stop): statistics of the heads start..stop-1, tile by tile."""
     key = stream(seed, "limit", "heads")
-    rule = None
+    table: tuple[Any, Any, Any] = (jnp.zeros(0), jnp.zeros((0, 0)), jnp.zeros(()))
     if method == "rao-blackwell" and closed_moments(model.activation) is None:
         radius = max(float(np.max(np.linalg.norm(x, axis=-1))) for x in (x1, x2))
         rule = hermite_rule(model.activation, radius, tolerance)
-    table = (jnp.zeros(0), jnp.zeros((0, 0))) if rule is None else (rule.nodes, rule.table)
+        table = (rule.nodes, rule.table, jnp.asarray(rule.slip))
     queries = jax.vmap(model.query)
     rows, r1 = _tiles(x1)
     columns, r2 = _tiles(x2)
@@ -144,7 +144,7 @@ def _estimator(
     zeros = jnp.zeros((4, r1, r2))
 
     def one_tile(left: Inputs, right: Inputs, start: int, stop: int) -> Running:
-        running = Running(jnp.zeros(()), zeros, zeros)
+        running = Running(jnp.zeros(()), zeros, zeros, zeros)
         for first in range(start, stop, chunk):
             U, W = draw_heads(key, first, count=chunk, d=model.d)
             present = jnp.asarray(min(chunk, stop - first), jnp.float64)
@@ -155,21 +155,21 @@ def _estimator(
 
     def run(start: int, stop: int) -> Running:
         shape = (4, len(rows) * r1, len(columns) * r2)
-        mean, scatter = np.zeros(shape), np.zeros(shape)
+        whole = [np.zeros(shape) for _ in range(3)]
         for i, j in _tile_pairs(len(rows), len(columns), symmetric):
             left, right = Inputs(rows[i], queries(rows[i])), Inputs(columns[j], queries(columns[j]))
             part = one_tile(left, right, start, stop)
             here, there = slice(i * r1, (i + 1) * r1), slice(j * r2, (j + 1) * r2)
-            for whole, tile in ((mean, part.mean), (scatter, part.scatter)):
-                whole[:, here, there] = (
+            for matrix, tile in zip(whole, part[1:], strict=True):
+                matrix[:, here, there] = (
                     _mirrored(np.asarray(tile)) if symmetric and i == j else tile
                 )
                 if symmetric and i != j:
-                    whole[:, there, here] = np.swapaxes(tile, 1, 2)
-        n1, n2 = len(x1), len(x2)
-        return Running(np.float64(stop - start), mean[:, :n1, :n2], scatter[:, :n1, :n2])
+                    matrix[:, there, here] = np.swapaxes(tile, 1, 2)
+        mean, scatter, slack = (matrix[:, : len(x1), : len(x2)] for matrix in whole)
+        return Running(np.float64(stop - start), mean, scatter, slack)
 
-    return _Estimator(run, 0.0 if rule is None else rule.error)
+    return run
 
 
 def _mirrored(tile: Float[Array, "4 r r"]) -> Float[Array, "4 r r"]:
@@ -212,18 +212,31 @@ def _add_heads(
     U: Float[Array, "b d"],
     W: Float[Array, "b d d"],
     present: Float[Array, ""],
-    table: tuple[Array, Array],
+    table: tuple[Array, Array, Array],
 ) -> Running:
     """`running` with the first `present` of the b heads added."""
     if method == "plain":
         kernels = plain_kernels(activation, left, right, U, W)
+        bounds = jnp.zeros_like(kernels)
     else:
-        moments = closed_moments(activation) or series_moments(activation, *table)
-        kernels = conditional_kernels(moments, left, right, W)
+        closed = closed_moments(activation)
+        moments = _exact(closed) if closed else series_moments(activation, *table)
+        kernels, bounds = conditional_kernels(moments, left, right, W)
     weight = (jnp.arange(len(W), dtype=present.dtype) < present).astype(kernels.dtype)
     mean = jnp.einsum("b,bkij->kij", weight, kernels) / present
     scatter = jnp.einsum("b,bkij->kij", weight, (kernels - mean[None]) ** 2)
-    return merge(running, Running(present, mean, scatter))
+    slack = jnp.einsum("b,bkij->kij", weight, bounds) / present
+    return merge(running, Running(present, mean, scatter, slack))
+
+
+def _exact(closed: Callable[[Pair], Moments]) -> Callable[[Pair], tuple[Moments, Moments]]:
+    """A closed form with its error bounds, which are zero."""
+
+    def bounded(v: Pair) -> tuple[Moments, Moments]:
+        moments = closed(v)
+        return moments, Moments(*(jnp.zeros_like(m) for m in moments))
+
+    return bounded
 
 
 def _attend(side: Inputs, W: Float[Array, "b d d"]) -> tuple[Array, Array]:
@@ -262,11 +275,15 @@ def plain_kernels(
 
 
 def conditional_kernels(
-    moments: Callable[[Pair], Moments], left: Inputs, right: Inputs, W: Float[Array, "b d d"]
-) -> Kernels:
-    """The kernels given W, averaged over U; P = M M' enters through its forms in a and a' only.
+    moments: Callable[[Pair], tuple[Moments, Moments]],
+    left: Inputs,
+    right: Inputs,
+    W: Float[Array, "b d d"],
+) -> tuple[Kernels, Kernels]:
+    """The kernels given W, averaged over U, and bounds on the error of that average.
 
-    Heads are taken one by one, so that the pairs of one head stay in the cache.
+    P = M M' enters through its forms in a and a' only. Heads are taken one by one, so that
+    the pairs of one head stay in the cache.
     """
 
     def geometry(side: Inputs) -> tuple[Array, Array, Array]:
@@ -277,7 +294,7 @@ def conditional_kernels(
 
     q_q = left.q @ right.q.T
 
-    def one_head(sides: Any) -> Float[Array, "4 n1 n2"]:
+    def one_head(sides: Any) -> tuple[Array, Array]:
         (a1, M1, Ma1), (a2, M2, Ma2) = sides
         s12 = a1 @ a2.T
         flat1, flat2 = M1.reshape(len(a1), -1), M2.reshape(len(a2), -1)
@@ -294,8 +311,9 @@ def conditional_kernels(
             cross=Ma1 @ Ma2.T + jnp.sum(M1_a2 * M2_a1, axis=0),
             p22=flat1 @ outer2.T,
         )
-        value, slope, curved = moments(pair)
-        return _stack(value, slope * s12, q_q * curved)
+        (value, slope, curved), missed = moments(pair)
+        bounds = _stack(missed.value, missed.slope * jnp.abs(s12), missed.curved * jnp.abs(q_q))
+        return _stack(value, slope * s12, q_q * curved), bounds
 
     return jax.lax.map(one_head, (geometry(left), geometry(right)))
 
@@ -308,9 +326,7 @@ def _largest_error(running: Running) -> float:
     return float(np.max(_standard_errors(running)))
 
 
-def _result(
-    running: Running, method: str, target: float | None, quadrature_error: float
-) -> LimitKernel:
+def _result(running: Running, method: str, target: float | None) -> LimitKernel:
     errors = _standard_errors(running)
     return LimitKernel(
         blocks=dict(zip(BLOCKS, running.mean, strict=False)),
@@ -321,5 +337,5 @@ def _result(
         heads=int(running.count),
         target_error=target,
         target_met=None if target is None else float(np.max(errors)) <= target,
-        quadrature_error=quadrature_error,
+        quadrature_errors=dict(zip((*BLOCKS, "total"), running.slack, strict=True)),
     )

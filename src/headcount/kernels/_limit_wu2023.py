@@ -7,12 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, check_choice, float64
+from ..core import Array, check_choice, float64, own_precision
 from ._limit_kernel import LimitKernel, two_batches
 
 POOLINGS = ("sum", "mean")
 
 
+@own_precision
 def angle(u: Float[Array, "d"], v: Float[Array, "d"]) -> Float[Array, ""]:
     """The angle between two vectors, accurate to rounding also when they are nearly parallel.
 
@@ -26,6 +27,7 @@ def angle(u: Float[Array, "d"], v: Float[Array, "d"]) -> Float[Array, ""]:
     return jnp.where(present, theta, 0.0)
 
 
+@own_precision
 def arc_cosine(u: Float[Array, "d"], v: Float[Array, "d"]) -> tuple[Array, Array]:
     """E[relu(u.w) relu(v.w)] and E[relu'(u.w) relu'(v.w)] for w ~ N(0, I).
 

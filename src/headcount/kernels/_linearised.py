@@ -20,9 +20,11 @@ from ..core import (
     Shown,
     cast,
     check_count,
+    check_finite,
     check_finite_leaves,
     check_positive,
     check_samples,
+    check_shape,
     float64,
     loss_of,
     mappable,
@@ -71,7 +73,7 @@ def train_linearised(
     eta: float,
     steps: int,
     loss: Loss | str = MEAN_SQUARED,
-    x_test: Float[Array, "n_test T d"] | None = None,
+    x_test: Float[Array, "n_test ..."] | None = None,
     radius: float | None = None,
     record_every: int = 1,
 ) -> LinearisedRun:
@@ -82,27 +84,27 @@ def train_linearised(
     The derivative at initial is traced once; each step costs one product with the Jacobian and one
     with its transpose, which is never formed. Always in float64.
     """
-    check_samples(x, y)
+    _, T, d = check_samples(x, y)
+    if x_test is not None:
+        check_shape("x_test", x_test, (None, T, d))
+        check_finite("x_test", x_test)
     check_finite_leaves("initial", initial)
     loss = loss_of(loss)
     check_labels(loss, y)
     check_schedule(eta, steps, record_every, radius)
     with float64():
         start = cast(initial, "float64")
-        both = np.asarray(x, np.float64)
-        if x_test is not None:
-            both = np.concatenate([both, np.asarray(x_test, np.float64)])
-        moved, outputs, losses = _descend(
-            model, loss, steps // record_every, record_every, start, both,
+        seen = np.asarray(x, np.float64)
+        unseen = seen[:0] if x_test is None else np.asarray(x_test, np.float64)
+        moved, outputs, test_outputs, losses = _descend(
+            model, loss, steps // record_every, record_every, start, seen, unseen,
             np.asarray(y, np.float64), float(eta), np.inf if radius is None else float(radius),
         )  # fmt: skip
         params = jax.tree.map(np.asarray, jax.tree.map(jnp.add, start, moved))
-    n = len(y)
-    outputs = np.asarray(outputs)
     return LinearisedRun(
         steps=record_every * np.arange(steps // record_every + 1),
-        train=outputs[:, :n],
-        test=None if x_test is None else outputs[:, n:],
+        train=np.asarray(outputs),
+        test=None if x_test is None else np.asarray(test_outputs),
         loss=np.asarray(losses),
         params=params,
         loss_name=loss.name,
@@ -116,35 +118,40 @@ def _descend(
     records: int,
     every: int,
     initial: Any,
-    x: Float[Array, "n_all T d"],
+    x: Float[Array, "n T d"],
+    x_test: Float[Array, "n_test T d"],
     y: Float[Array, "n"],
     eta: Float[Array, ""],
     radius: Float[Array, ""],
-) -> tuple[Any, Float[Array, "k n_all"], Float[Array, "k"]]:
+) -> tuple[Any, Float[Array, "k n"], Float[Array, "k n_test"], Float[Array, "k"]]:
+    """How far the parameters moved, and train outputs, test outputs and losses as recorded."""
     n = len(y)
     f_of, start = as_trained(model, initial)
     f0, forward = jax.linearize(lambda p: jax.vmap(f_of, (None, 0))(p, x), start)
+    g0, forward_test = jax.linearize(lambda p: jax.vmap(f_of, (None, 0))(p, x_test), start)
     backward = jax.linear_transpose(forward, start)
 
     def step(moved: Any, _: None) -> tuple[Any, None]:
         f = f0 + forward(moved)
-        slopes = loss.weight(n) * loss.slope(f[:n], y)
-        (gradient,) = backward(jnp.zeros_like(f).at[:n].set(slopes))
+        (gradient,) = backward(loss.weight(n) * loss.slope(f, y))
         moved = jax.tree.map(lambda m, g: m - eta * g, moved, gradient)
         length = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(moved)))
         shrink = jnp.where(length > radius, radius / jnp.where(length > 0, length, 1.0), 1.0)
         return jax.tree.map(lambda m: shrink * m, moved), None
 
-    def record(moved: Any, _: None) -> tuple[Any, tuple[Array, Array]]:
+    def record(moved: Any, _: None) -> tuple[Any, tuple[Array, Array, Array]]:
         moved, _ = jax.lax.scan(step, moved, length=every)
         f = f0 + forward(moved)
-        return moved, (f, total(loss, f[:n], y))
+        return moved, (f, g0 + forward_test(moved), total(loss, f, y))
 
     zero = jax.tree.map(jnp.zeros_like, initial)
-    moved, (outputs, losses) = jax.lax.scan(record, zero, length=records)
-    first = total(loss, f0[:n], y)
-    moved = over_heads(model, moved, power=-1)
-    return moved, jnp.concatenate([f0[None], outputs]), jnp.concatenate([first[None], losses])
+    moved, recorded = jax.lax.scan(record, zero, length=records)
+    first = (f0, g0, total(loss, f0, y))
+    outputs, test, losses = (
+        jnp.concatenate([at_start[None], later])
+        for at_start, later in zip(first, recorded, strict=True)
+    )
+    return over_heads(model, moved, power=-1), outputs, test, losses
 
 
 def check_labels(loss: Loss, y: Any) -> None:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Float
 
-from ..core import Array, self_attention
+from ..core import Array, own_precision, self_attention
 from ..models import Encoder, EncoderParams
 from ._features import Factors, cheapest, flattened, register_features
 
@@ -22,12 +22,14 @@ class PreparedEncoder(NamedTuple):
     root_K: Float[Array, "r d"]
 
 
+@own_precision
 def prepare_wu2023(model: Encoder, params: EncoderParams) -> PreparedEncoder:
     """The d x d matrices through which W_Q and W_K enter the kernel."""
     M = model.logits_matrix(params)
     return PreparedEncoder(params, M, _gram_root(params.W_Q), _gram_root(params.W_K))
 
 
+@own_precision
 def features_wu2023(
     model: Encoder, prepared: PreparedEncoder, x: Float[Array, "d_s d"]
 ) -> dict[str, Factors]:

@@ -35,6 +35,7 @@ class MultiHeadParams(NamedTuple):
     W: Float[Array, "H d d"]
 
 
+@own_precision
 def spread_readout(u: Float[Array, "*readout"], T: int, readout: str) -> Float[Array, "T d"]:
     """The T x d matrix U that a read-out stands for [deora2024, Sec. 2].
 

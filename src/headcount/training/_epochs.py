@@ -16,7 +16,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Float, Int, Num, PRNGKeyArray
 
-from ..core import Array, BadArgument, cast, check_count, check_nonnegative, check_positive
+from ..core import (
+    Array,
+    BadArgument,
+    cast,
+    check_count,
+    check_nonnegative,
+    check_positive,
+    own_precision,
+)
 
 SampleLoss = Callable[[Float[Array, "outputs"], Array], Float[Array, ""]]
 """The loss of one sample from its outputs and its label."""
@@ -25,11 +33,13 @@ _EVALUATED = 512
 """Samples at a time where nothing is trained."""
 
 
+@own_precision
 def cross_entropy(outputs: Float[Array, "classes"], label: Int[Array, ""]) -> Float[Array, ""]:
     """-log softmax(outputs)[label]."""
     return -jax.nn.log_softmax(outputs)[label]
 
 
+@own_precision
 def sign_regression(outputs: Float[Array, "1"], label: Float[Array, ""]) -> Float[Array, ""]:
     """(f - y)^2 with y = +-1."""
     return (outputs[0] - label) ** 2
