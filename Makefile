@@ -6,8 +6,9 @@ STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Most of a test is compilation. What tests of mathematics say does not depend on how hard XLA
-# optimises, so they compile with little effort (a third less time). tests/training, which also
-# compares bits between programs, uses what users get.
+# optimises, so they compile with little effort (half the time). Those that compare bits between
+# programs, or measure their memory, use what users get.
+AS_USERS := $(addprefix tests/training/test_,train.py run.py seed_parts.py devices.py memory.py)
 COMPILE_FAST := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 \
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
@@ -46,8 +47,8 @@ check: $(STAMP)
 	$(BIN)/mypy
 
 test: check
-	$(PYTEST) tests/training
-	XLA_FLAGS="$(COMPILE_FAST)" $(PYTEST) --ignore=tests/training
+	$(PYTEST) $(AS_USERS)
+	XLA_FLAGS="$(COMPILE_FAST)" $(PYTEST) $(addprefix --ignore=,$(AS_USERS))
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(BENCH)
