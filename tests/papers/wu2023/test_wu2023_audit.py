@@ -13,6 +13,7 @@ import pytest
 from headcount.core import BadArgument, float64
 from headcount.data import Arrays
 from headcount.papers.wu2023 import history as module
+from headcount.papers.wu2023 import subject as looks_at
 from headcount.papers.wu2023.conditions import measure_start
 from headcount.papers.wu2023.history import History, history_of, trained
 from headcount.papers.wu2023.instances import ModelInstance, PairInstance
@@ -179,3 +180,14 @@ def test_a_run_that_diverges_is_not_finite() -> None:
     wild = config(n=4, width=8, data_options={}, eta=30.0, steps=9)
     with pytest.raises(NotFinite, match="loss"):
         subject(wild, 0, delta=0.05)
+
+
+def test_a_wide_encoder_is_audited_without_pairs(monkeypatch) -> None:
+    """An instance may hold so many numbers: one iterate fits, two neighbouring ones do not."""
+    inputs, weights, labels = 3 * 2 * 3, 3 * 6 * 3 + 6, 2 * 16
+    for room, pairs in ((0, 2), (-1, 0)):
+        monkeypatch.setattr(looks_at, "MOST_ENTRIES", inputs + 2 * weights + labels + room)
+        found = subject(CONFIG, 0, delta=0.05)
+        assert len(found.instances(PairInstance)) == pairs
+        assert ("too wide for claims about two iterates" in found.note) == (pairs == 0)
+        assert len(found.instances(ModelInstance)) == 1

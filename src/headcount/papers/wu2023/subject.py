@@ -18,6 +18,7 @@ from ...data import DataModel
 from ...kernels import ntk
 from ...models import Encoder, EncoderParams
 from ...theory import Observed, slack_table, stored_iterates
+from ...theory.domain import MOST_ENTRIES
 from ...training import Built, Run, TrainConfig, build
 from . import constants, model
 from .assumptions import DataInstance
@@ -72,7 +73,11 @@ def subject(
     pieces = trained(recorded, built, progress) if path is None else (path,)
     history = history_of(instance, pieces)
     descent = _is_descent(one)
-    note = "" if descent else f"{one.optimiser} is no gradient descent: no claim about runs"
+    notes = [source]
+    if not descent:
+        notes.append(f"{one.optimiser} is no gradient descent: no claim about runs")
+    if _too_wide_for_pairs(instance):
+        notes.append(f"width {one.width} is too wide for claims about two iterates at once")
     gamma = one.step_size * setting.loss_scale if descent else None
     return Subject(
         seed=seed,
@@ -80,7 +85,7 @@ def subject(
         history=history,
         offers=_offers(instance, history, setting, gamma),
         findings=_findings(built.model, instance, history, setting, gamma),
-        note="; ".join(filter(None, (source, note))),
+        note="; ".join(filter(None, notes)),
     )
 
 
@@ -107,6 +112,12 @@ def _instance(built: Built, theta: EncoderParams) -> ModelInstance:
     )
 
 
+def _too_wide_for_pairs(whole: ModelInstance) -> bool:
+    """Two neighbouring iterates are one instance, which may hold so many numbers."""
+    weights = sum(np.size(block) for block in whole.theta)
+    return np.size(whole.X[:_SAMPLES]) + 2 * weights + 2 * _SAMPLES > MOST_ENTRIES
+
+
 def _offers(
     whole: ModelInstance, history: History, setting: Setting, gamma: float | None
 ) -> dict[type, list[Any]]:
@@ -117,7 +128,7 @@ def _offers(
         residual = np.asarray(jax.jit(model.outputs)(whole, whole.theta)) - whole.y
     pairs = [
         PairInstance(x, y, *a, tau, *(v - u for u, v in zip(a, b, strict=True)))
-        for a, b in history.pairs
+        for a, b in (() if _too_wide_for_pairs(whole) else history.pairs)
     ]
     logits = np.log(np.maximum(weights[0, :_SAMPLES], 1e-300))
     run = None
