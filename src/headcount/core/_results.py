@@ -16,6 +16,9 @@ class _Described(NamedTuple):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Described)
 
+    def __ne__(self, other: object) -> bool:  # a tuple has its own
+        return not self == other
+
     def __hash__(self) -> int:
         return 0
 

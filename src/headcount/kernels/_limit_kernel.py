@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, Shown, check_finite, check_shape
+from ..core import Array, BadArgument, Shown, check_finite, check_shape, mappable
 
 if TYPE_CHECKING:
     import xarray
 
 
+@mappable("method", "heads", "target_error", "target_met")
 @dataclass(frozen=True, repr=False)
 class LimitKernel(Shown):
     """A kernel at infinite width, by parameter block.

@@ -12,7 +12,15 @@ import jax
 import numpy as np
 from jaxtyping import Float, Num
 
-from ..core import Array, Shown, available_memory, check_choice, check_count, own_precision
+from ..core import (
+    Array,
+    Shown,
+    available_memory,
+    check_choice,
+    check_count,
+    mappable,
+    own_precision,
+)
 from ._features import Factors, contract_traced, structured_features
 from ._generic import kept_blocks
 from ._plan import MemoryPlan, require_fit
@@ -37,6 +45,7 @@ _TILE_BYTES = 1 << 27
 """The matrices of one tile, token pairs included, stay below this."""
 
 
+@mappable("model", "method", "dtype", "symmetric", "trained", "frozen", "plan")
 @dataclass(frozen=True, repr=False)
 class EmpiricalNTK(Shown):
     """K(x1, x2) = sum_b K_b, K_b(x, x') = <grad_b f(x), grad_b f(x')>, at one parameter point.

@@ -9,9 +9,18 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float
 
-from ..core import Array, BadArgument, Shown, check_finite, check_nonnegative, check_shape
+from ..core import (
+    Array,
+    BadArgument,
+    Shown,
+    check_finite,
+    check_nonnegative,
+    check_shape,
+    mappable,
+)
 
 
+@mappable("cutoff")
 @dataclass(frozen=True, repr=False)
 class Spectrum(Shown):
     """K = V diag(values) V^T, ascending; `kept` marks the eigenvalues above the cut-off.
@@ -40,6 +49,7 @@ def spectrum_of(kernel: Float[Array, "n n"], cutoff: float | None = None) -> Spe
     return Spectrum(values, vectors, values > relative * max(values[-1], 0.0), relative)
 
 
+@mappable("ridge", "cutoff", "rank")
 @dataclass(frozen=True, repr=False)
 class KernelRegression(Shown):
     """f(x) = f0(x) + K(x, x_train) coefficients, as fitted by `kernel_regression`.

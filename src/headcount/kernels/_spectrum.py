@@ -21,6 +21,7 @@ from ..core import (
     check_choice,
     check_count,
     check_finite,
+    mappable,
     normal,
     precision,
     rademacher,
@@ -168,6 +169,7 @@ def as_operator(kernel: Kernel) -> Any:
     return matrix
 
 
+@mappable("method")
 @dataclass(frozen=True, repr=False)
 class Eigenvalues(Shown):
     """Eigenvalues with eigenvectors as columns; within `residuals` of each lies an eigenvalue."""
