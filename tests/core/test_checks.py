@@ -106,3 +106,10 @@ def test_registry_names_near_misses():
         registry["zzz"]
     with pytest.raises(RuntimeError, match="registered twice"):
         registry.register("transformer", 2)
+
+
+def test_a_long_value_is_cut_but_a_path_is_shown_whole() -> None:
+    path = "/home/" + "deep/" * 30 + "config.toml"
+    assert path in str(BadArgument("config", path, "is not TOML", fix="mend it"))
+    for endless in ("x" * 10_000, list(range(10_000))):
+        assert len(str(BadArgument("x", endless, "is long", fix="cut it"))) < 350

@@ -69,23 +69,24 @@ def tameness(instance: object) -> float:
 
 
 @functools.cache
+def tame_instances(claim: Claim) -> list[object]:
+    """Four of 32 draws, tamest first: many digits are asked for where float64 can give them."""
+    if not claim.families:
+        assert claim.experiment is not None
+        rng = generator(stream(1, "conformance", claim.id))
+        batch = claim.experiment.draw(claim.experiment.cases[0], rng, 1)
+        return [jax.tree.map(lambda leaf: leaf[0], batch)]
+    family = claim.families[0]
+    batch = family.draw(generator(stream(1, "conformance", claim.id)), 32)
+    draws = [jax.tree.map(lambda leaf: jnp.asarray(leaf[k]), batch) for k in range(32)]  # noqa: B023
+    with float64():  # projections are slow: of the likely ones only
+        projected = [family.project(draw) for draw in sorted(draws, key=tameness)[:4]]
+    return [jax.tree.map(np.asarray, one) for one in sorted(projected, key=tameness)]
+
+
 def instance_of(claim: Claim) -> object:
-    """The tamest of 32 draws: agreement to many digits is asked where float64 can give it."""
-    if claim.families:
-        family = claim.families[0]
-        batch = family.draw(generator(stream(1, "conformance", claim.id)), 32)
-        draws = [[leaf[k] for leaf in jax.tree.leaves(batch)] for k in range(32)]
-        likely = sorted(range(32), key=lambda k: tameness(draws[k]))[:4]  # projections are slow
-        with float64():
-            projected = [
-                family.project(jax.tree.map(lambda leaf: jnp.asarray(leaf[k]), batch))  # noqa: B023
-                for k in likely
-            ]
-        return jax.tree.map(np.asarray, min(projected, key=tameness))
-    assert claim.experiment is not None
-    rng = generator(stream(1, "conformance", claim.id))
-    batch = claim.experiment.draw(claim.experiment.cases[0], rng, 1)
-    return jax.tree.map(lambda leaf: leaf[0], batch)
+    """The tamest."""
+    return tame_instances(claim)[0]
 
 
 @pytest.mark.parametrize("name", SEARCHED)
@@ -105,10 +106,11 @@ def test_a_search_breaks_nothing_and_a_sharp_form_looks_no_looser(name: str) -> 
 
 @pytest.mark.parametrize("name", [n for n in IDENTITIES if n != "arda2026/remark-6"])
 def test_a_scaled_side_breaks_an_identity(name: str) -> None:
-    instance = instance_of(claims[name])
-    assert judge(claims[name], instance).outcome is Outcome.HOLDS
+    """Where its terms do not cancel to a millionth, which is so at one of the draws."""
+    instances = tame_instances(claims[name])
+    assert {judge(claims[name], one).outcome for one in instances} == {Outcome.HOLDS}
     broken = claims[name].with_bound_scaled(1 + 1e-6)
-    assert judge(broken, instance).outcome is Outcome.VIOLATED
+    assert Outcome.VIOLATED in {judge(broken, one).outcome for one in instances}
 
 
 def test_an_unpaired_start_is_outside_remark_6_and_breaks_it() -> None:

@@ -37,4 +37,5 @@ class BadArgument(HeadcountError):
 
 def _brief(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    most = 300 if isinstance(value, str) else 80  # a path is of use as a whole only
+    return text if len(text) <= most else text[: most - 3] + "..."
