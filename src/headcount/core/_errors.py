@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 
@@ -37,5 +38,5 @@ class BadArgument(HeadcountError):
 
 def _brief(value: Any) -> str:
     text = repr(value)
-    most = 300 if isinstance(value, str) else 80  # a path is of use as a whole only
+    most = 300 if isinstance(value, str) and os.sep in value else 80  # a path is of use whole
     return text if len(text) <= most else text[: most - 3] + "..."
