@@ -18,7 +18,7 @@ LANDSCAPES = (
 )
 CHEAP = {
     "theory": ("theory/test_small_parts", "theory/test_searches_and_slopes"),
-    "training": ("training/test_training_parts",),
+    "training": ("training/test_training_parts", "training/test_run_parts"),
 }
 """Tests in seconds of many files of a layer."""
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
