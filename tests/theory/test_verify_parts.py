@@ -342,7 +342,7 @@ def test_a_single_point_that_is_not_hit_is_told() -> None:
 
 
 def test_the_points_of_a_cell() -> None:
-    points = list(_cells.some_points(((0.0, 2.0), (1.0, 1.0), (-1.0, 3.0))))
+    points = list(_cells.probes(((0.0, 2.0), (1.0, 1.0), (-1.0, 3.0))))
     assert points[0] == (1.0, 1.0, 1.0)
     assert set(points[1:]) == {(a, 1.0, b) for a in (0.0, 2.0) for b in (-1.0, 3.0)}
     assert len(points) == 5

@@ -159,7 +159,7 @@ def _divergence(config: TrainConfig, data: DataModel | None) -> tuple[int, int]:
     found = run_config(plain, built=build(plain, data)).diverged_at
     steps = np.where(np.atleast_1d(found) < 0, config.steps, found)
     first = int(np.argmin(steps))
-    return config.seeds[first], int(np.atleast_1d(steps)[first])
+    return config.seeds[first], int(steps[first])
 
 
 def ask(claim: Claim, subject: Subject, variant: str) -> Verdict | None:

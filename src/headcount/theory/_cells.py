@@ -49,7 +49,12 @@ def middle(cell: Cell) -> Point:
     return tuple((low + high) / 2 for low, high in cell)
 
 
-def some_points(cell: Cell) -> Iterator[Point]:
+def at_point(point: Point) -> Cell:
+    """The cell that is this point alone."""
+    return tuple((x, x) for x in point)
+
+
+def probes(cell: Cell) -> Iterator[Point]:
     """The middle and the corners."""
     yield middle(cell)
     yield from itertools.product(*({low: None, high: None} for low, high in cell))

@@ -28,7 +28,7 @@ from flint import arb
 from ..core import BadArgument, check_count, check_nonnegative, ordered
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, hull
-from ._cells import Cell, Interval, Point, halves, lowest_face, middle, some_points, volume
+from ._cells import Cell, Interval, Point, at_point, halves, lowest_face, middle, probes, volume
 from ._claim import Kind
 from ._lemma import Lemma
 from ._lemma_problems import check_program
@@ -138,14 +138,14 @@ def verify(
             total += part.volume
             open_volume += part.open_volume
             is_open = is_open or part.is_open
-            if True not in admissible:
-                admissible.add(search.admits(cell))
             found = replace(
                 found, boxes=found.boxes + part.boxes, touching=found.touching or part.touching
             )
             if part.point is not None:
                 found = replace(found, answer=Answer.FALSE, **search.shown(part.point))
                 return replace(found, seconds=time.perf_counter() - started)
+            if True not in admissible:
+                admissible.add(search.admits(cell))
     share = open_volume / total if total else float(is_open)
     answer = Answer.OPEN if is_open else Answer.PROVED  # volumes may underflow
     if admissible == {False}:
@@ -285,7 +285,7 @@ class _Search:
         if face != cell:
             verdict, _ = self._look(face, room)
             return verdict, slopes
-        centre = self._enclosed(tuple((x, x) for x in middle(cell)))
+        centre = self._enclosed(at_point(middle(cell)))
         if centre is not None:
             moved = centre[0]
             for slope, (low, high), mid in zip(slopes, cell, middle(cell), strict=True):
@@ -348,7 +348,7 @@ class _Search:
             raise BadArgument("lemma", self.lemma.id, problem, fix="use falsify") from error
 
     def _violates(self, point: Point) -> bool:
-        found = self._run(self._values, tuple((x, x) for x in point))
+        found = self._run(self._values, at_point(point))
         if found is None:
             return False
         lhs, rhs, checks = found[0]
@@ -366,8 +366,8 @@ class _Search:
             found = self._run(self._values, cell)
             if found is not None and _missed(found[0][2]):
                 continue
-            for point in some_points(cell):
-                there = self._run(self._values, tuple((x, x) for x in point))
+            for point in probes(cell):
+                there = self._run(self._values, at_point(point))
                 if there is not None and _met(there[0][2]):
                     return True
             queue.extend(halves(cell, None))
@@ -375,7 +375,7 @@ class _Search:
 
     def shown(self, point: Point) -> dict[str, Any]:
         """The counterexample for a reader."""
-        (lhs, rhs, _), _ = self._run(self._values, tuple((x, x) for x in point))
+        (lhs, rhs, _), _ = self._run(self._values, at_point(point))
         flat = np.array(point)
         points = {name: np.asarray(x).tolist() for name, x in self._points(flat).items()}
         sides = float(arb(lhs)), float(arb(rhs))
