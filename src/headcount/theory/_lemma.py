@@ -25,7 +25,7 @@ import numpy as np
 from ..core import BadArgument
 from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides, Variant
 from ._pytree import axes_of, instance_class
-from ._spaces import Size, Sizes, Space
+from ._spaces import Size, Sizes, Space, first_possible
 from ._spaces_joint import Constants, below
 from .domain import Domain
 
@@ -182,6 +182,7 @@ def _declared(
     spaces = {key: v for key, v in declared.items() if key not in constants}
     _check_declaration(name, function, hypotheses, spaces, constants)
     sizes = _named_sizes(name, spaces)
+    lowest = first_possible(spaces.values(), sizes)
     shape = _instance_class(name, spaces, sizes)
     label = next(iter(constants), "")
     forms: dict[str, float] = constants.get(label, {})
@@ -217,7 +218,6 @@ def _declared(
         shape_of_instances=shape,
         source=function.__code__.co_filename if ":" in _id_of(function) else "",
     )
-    lowest = {key: size.low for key, size in sizes.items()}
     return dataclasses.replace(made, families=(made.family(lowest),))
 
 
@@ -278,10 +278,19 @@ def _instance_class(name: str, spaces: Mapping[str, Space], sizes: Mapping[str, 
             ]
             letters.update(names)
             fields.append((own, f'Float[Array, "{" ".join(names)}"]'))
+    counts = {key: key if key in letters else f"size_{key}" for key in sizes}
+    fields += [(own, "int") for key, own in counts.items() if key not in letters]
     if len({own for own, _ in fields}) < len(fields):
         raise BadArgument("lemma", name, "has two arrays of one name", fix="rename a variable")
-    fields += [(f"size_{key}", "int") for key in sizes if key not in letters]
-    made = dataclasses.make_dataclass(name, fields, bases=(Domain,), frozen=True)
+
+    def outside(instance: Instance) -> str | None:
+        own = sizes_of_instance(instance, sizes)
+        found = (space.outside(_raw_of(k, space, instance), own) for k, space in spaces.items())
+        return next((problem for problem in found if problem is not None), None)
+
+    ranges = {own: (sizes[key].low, sizes[key].high) for key, own in counts.items()}
+    inside = {"ranges": ranges, "outside": outside}
+    made = dataclasses.make_dataclass(name, fields, bases=(Domain,), frozen=True, namespace=inside)
     return instance_class(made)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,7 +25,7 @@ from ._lemma_problems import check_here, check_program
 from ._lemma_report import SizeRatio
 from ._prove import CONSTANT_ULPS, traced
 from ._search import Budget, Candidate, search_family
-from ._spaces import Size
+from ._spaces import Size, Space, first_possible, refusal
 
 LADDER = 4
 """Values that one size takes."""
@@ -41,15 +42,27 @@ _NOTHING = 1e-200
 Tell = Callable[[str], None]
 
 
-def ladder(size: Size) -> list[int]:
-    """At most four values from low to high, in equal ratios."""
-    steps = np.geomspace(size.low, size.high, LADDER)
-    return sorted({round(float(step)) for step in steps})
+def ladder(size: Size, possible: Callable[[int], bool] = lambda k: True) -> list[int]:
+    """At most four values from low to high, in equal ratios, or the nearest that are possible."""
+    values = range(size.low, size.high + 1)
+    found = set()
+    for step in map(round, np.geomspace(size.low, size.high, LADDER).tolist()):
+        near = (k for away in range(len(values)) for k in (step - away, step + away))
+        found.add(next(k for k in near if k in values and possible(k)))
+    return sorted(found)
 
 
-def size_plan(named: Mapping[str, Size]) -> list[dict[str, int]]:
-    """Which sizes to search: all low, all high, all in the middle, then each varied alone."""
-    ladders = {name: ladder(size) for name, size in named.items()}
+def size_plan(named: Mapping[str, Size], spaces: Collection[Space] = ()) -> list[dict[str, int]]:
+    """Which sizes to search: all low, all high, all in the middle, then each varied alone.
+
+    Those that a space refuses, such as an odd number of paired heads, are left out.
+    """
+    first = first_possible(spaces, named)
+
+    def possible(name: str, value: int) -> bool:
+        return refusal(spaces, {**first, name: value}) is None
+
+    ladders = {name: ladder(size, partial(possible, name)) for name, size in named.items()}
     middle = {name: values[(len(values) - 1) // 2] for name, values in ladders.items()}
     plan = [
         {name: values[0] for name, values in ladders.items()},
@@ -58,7 +71,8 @@ def size_plan(named: Mapping[str, Size]) -> list[dict[str, int]]:
     ]
     for name, values in ladders.items():
         plan += [{**middle, name: value} for value in values]
-    return [dict(entry) for entry in dict.fromkeys(tuple(sizes.items()) for sizes in plan)]
+    plan = [dict(entry) for entry in dict.fromkeys(tuple(sizes.items()) for sizes in plan)]
+    return [sizes for sizes in plan if refusal(spaces, sizes) is None]
 
 
 def search_lemma(
@@ -68,7 +82,7 @@ def search_lemma(
     own = list(lemma.variants).index(variant)
     found: list[Candidate] = []
     table, evaluated = [], 0
-    for sizes in size_plan(lemma.named_sizes):
+    for sizes in size_plan(lemma.named_sizes, lemma.variables.values()):
         check_program(lemma, variant, sizes)
         family = lemma.family(sizes)
         tell(f"{lemma.id} [{variant}]: {family.name}")

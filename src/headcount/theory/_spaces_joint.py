@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import Array, BadArgument, check_positive
+from ..core import Array, BadArgument, check_positive, float64
 from ..training import recipe_of
-from ._spaces import Axis, Size, Sizes, Space, check_axes, length
+from ._spaces import Axis, Size, Sizes, Space, check_axes, first_possible, length, refusal
 from ._spaces_text import latex_array, latex_name
 from .families import into_ball
 
@@ -39,6 +39,13 @@ class Product(Space):
     @property
     def sizes(self) -> dict[str, Size]:
         return {n: size for space in self.spaces.values() for n, size in space.sizes.items()}
+
+    def refuses(self, sizes: Sizes) -> str | None:
+        return refusal(self.spaces.values(), sizes)
+
+    def outside(self, raw: Mapping[str, Any], sizes: Sizes) -> str | None:
+        parts = (s.outside(self._of(k, raw), sizes) for k, s in self.spaces.items())
+        return next(filter(None, parts), None)
 
     def draw(self, rng: np.random.Generator, count: int, sizes: Sizes) -> dict[str, Array]:
         return self._joined({k: s.draw(rng, count, sizes) for k, s in self.spaces.items()})
@@ -105,12 +112,33 @@ class Parameters(Space):
     @property
     def blocks(self) -> dict[str, tuple[Axis, ...]]:
         """The model's blocks; how long their axes are is the model's affair."""
-        shapes = self._shapes({name: size.low for name, size in self.sizes.items()})
+        shapes = self._shapes(self._lowest)
         return {name: tuple(0 for _ in shape) for name, shape in shapes.items()}
 
     @property
     def sizes(self) -> dict[str, Size]:
         return {axis.name: axis for axis in self.counts.values() if isinstance(axis, Size)}
+
+    @functools.cached_property
+    def _lowest(self) -> dict[str, int]:
+        return first_possible((self,), self.sizes)
+
+    def refuses(self, sizes: Sizes) -> str | None:
+        """The model's own rule, such as an even number of paired heads."""
+        try:
+            self.start(sizes)
+        except BadArgument as error:
+            return str(error)
+        return None
+
+    def outside(self, raw: Mapping[str, Any], sizes: Sizes) -> str | None:
+        refused = self.refuses(sizes)
+        if refused is not None:
+            return refused
+        for name, shape in self._shapes(sizes).items():
+            if np.shape(raw[name]) != shape:
+                return f"block {name} has shape {np.shape(raw[name])}, not {shape}"
+        return None
 
     def _shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
         _, initial = self.start(sizes)
@@ -129,10 +157,10 @@ class Parameters(Space):
         return {name: into_ball(x, self.radius, axes=x.ndim) for name, x in raw.items()}
 
     def point(self, raw: Mapping[str, Any], sizes: Sizes) -> Any:
+        problem = self.outside(raw, sizes)
+        if problem is not None:
+            raise ValueError(problem)
         model, initial = self.start(sizes)
-        for name, shape in self._shapes(sizes).items():
-            if np.shape(raw[name]) != shape:
-                raise ValueError(f"block {name} has shape {np.shape(raw[name])}, not {shape}")
         moved = self.inside(raw, sizes)
         params = {name: jnp.asarray(leaf) + moved[name] for name, leaf in initial._asdict().items()}
         return NearStart(model, type(initial)(**params), initial)
@@ -156,8 +184,10 @@ def _start(space: Parameters, T: int, d: int, width: int) -> tuple[Any, Any]:
     def no_data(count: int) -> Any:
         raise BadArgument("init", init, "looks at samples", fix="choose one that does not")
 
-    model = recipe.build(T, d, width, init=init, **space.options)
-    model, initial = recipe.start(model, init, space.seed, no_data)
+    # The same start in every process and at every trace: drawn at once, and in float64.
+    with float64(), jax.ensure_compile_time_eval():
+        model = recipe.build(T, d, width, init=init, **space.options)
+        model, initial = recipe.start(model, init, space.seed, no_data)
     return model, jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), initial)
 
 

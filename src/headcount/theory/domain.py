@@ -28,12 +28,15 @@ class Domain:
     """A base for instance classes; shapes are read from the jaxtyping annotations.
 
     `positive` names the fields whose entries must exceed zero, `fractions` those that must lie
-    strictly between 0 and 1. `outside` is for what a class asks beyond that; it may rely on
-    finite arrays of consistent shapes.
+    strictly between 0 and 1, `ranges` gives the least and the largest value of a letter of the
+    shapes or of a count: whoever judges, searches, shrinks, proves or rechecks stays within.
+    `outside` is for what a class asks beyond that; it may rely on finite arrays of consistent
+    shapes.
     """
 
     positive: ClassVar[tuple[str, ...]] = ()
     fractions: ClassVar[tuple[str, ...]] = ()
+    ranges: ClassVar[Mapping[str, tuple[int, int]]] = {}
 
     @property
     def sigma(self) -> Activation:
@@ -118,6 +121,10 @@ def _array_problem(instance: Any) -> str | None:
         if name in instance.fractions and not np.all(value < 1):
             return f"{name} = {value.tolist()} must be below 1"
         entries += value.size
+    for name, (low, high) in instance.ranges.items():
+        size = sizes[name] if name in sizes else getattr(instance, name)
+        if not low <= size <= high:
+            return f"{name} = {size} is not from {low} to {high}"
     heads = max(sizes.get("m", 0), 2 * sizes.get("half", 0))
     if entries > MOST_ENTRIES or heads > MOST_HEADS:
         return f"{entries} entries and {heads} heads are too many ({MOST_ENTRIES}, {MOST_HEADS})"
