@@ -119,6 +119,22 @@ def test_files_that_are_no_certificates(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(certificates, "LARGEST_FILE", file.stat().st_size - 1)
     with pytest.raises(BadArgument, match="bytes exceed"):
         certificates.read_certificate(file)
+    for other in (Path("/dev/zero"), tmp_path):
+        with pytest.raises(BadArgument, match="no regular file"):
+            certificates.read_certificate(other)
+
+
+@pytest.mark.parametrize("place", ["", "instance", "claimed", "case"])
+def test_a_table_of_endlessly_many_names_is_refused(place: str, tmp_path: Path) -> None:
+    """Before anything is made of it: each of them costs some work."""
+    more = dict.fromkeys(map(str, range(certificates.MOST_NAMES)), "1")
+    changed = {**CONTENT, **more} if not place else {**CONTENT, place: {"own": 1, **more}}
+    (tmp_path / "c.json").write_text(json.dumps(changed))
+    with pytest.raises(BadArgument, match=r"a table has \d+ entries, more than 1000"):
+        certificates.read_certificate(tmp_path / "c.json")
+    check = {"name": "a", "value": "1", "threshold": "2"}
+    with pytest.raises(BadArgument, match="hypotheses, of which it has more than 1000"):
+        certificate_from_json({**CONTENT, "hypotheses": [check] * 1001})
 
 
 def disagreement(claimed: dict[str, float], checks: Any = (), stated: Any = (), **more: Any) -> Any:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import pytest
 
 from headcount.core import BadArgument
-from headcount.theory import Box, equality, falsify, given, lemma, verify
+from headcount.theory import Box, Reals, equality, falsify, given, judge, lemma, verify
 
 
 def test_sides_and_hypotheses_may_be_integers() -> None:
@@ -84,3 +84,13 @@ def test_a_counterexample_by_a_hair_is_seen_in_its_ratio() -> None:
     assert "ratio 1 + " in found.message
     assert found.shown is not None
     assert "ratio 1 + " in found.shown.text
+
+
+def test_a_number_that_is_no_unsigned_integer_is_told() -> None:
+    @lemma(x=Reals())
+    def wrapped(x: Any) -> Any:
+        return jnp.abs(x) * jnp.uint32(-1), 1.0
+
+    assert judge(wrapped, wrapped.instance(x=1.0)).message == (
+        "a number does not fit: Python integer -1 out of bounds for uint32"
+    )

@@ -97,7 +97,7 @@ def run(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OverflowError as error:
-        return _complain(f"a number is too large ({error})")
+        return _complain(f"a number does not fit ({error})")
     except (OSError, MemoryError) as error:
         return _fail(_plain(error) or "not enough memory")
     except Exception as error:

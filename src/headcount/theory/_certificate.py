@@ -31,8 +31,10 @@ CLAIMED = {
     "frequency": {"exceedances", "repetitions", "seed", "delta", "low", "ratio"},
 }
 """The numbers that a file of each kind states; there are no others."""
-LARGEST_FILE = 10**8
-"""Bytes; a million entries take a quarter of this."""
+LARGEST_FILE = 3 * 10**7
+"""Bytes; a million entries take less than this."""
+MOST_NAMES = 1000
+"""Entries of one table, and hypotheses: no claim has as many."""
 
 
 @dataclass(frozen=True)
@@ -116,19 +118,29 @@ def _number(value: Any) -> float:
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; two entries of one name could be read in two ways."""
+    if len(pairs) > MOST_NAMES:
+        raise ValueError(f"a table has {len(pairs)} entries, more than {MOST_NAMES}")
     table = dict(pairs)
     if len(table) < len(pairs):
         raise ValueError("a name occurs twice in one table")
     return table
 
 
+def _bounded(path: Path) -> bytes:
+    """What is in a regular file of bounded size: a device or a pipe may never end."""
+    if not path.is_file() and path.exists():
+        raise ValueError("it is no regular file")
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"its bytes exceed {LARGEST_FILE}")
+    return content
+
+
 def read_certificate(path: Path) -> Certificate:
     """Read and check the form of a certificate file."""
     try:
-        size = Path(path).stat().st_size
-        if size > LARGEST_FILE:
-            raise ValueError(f"{size} bytes exceed {LARGEST_FILE}")
-        text = Path(path).read_text(encoding="utf-8")
+        text = _bounded(Path(path)).decode("utf-8")
         content = json.loads(text, object_pairs_hook=_without_repetition)
     except (OSError, ValueError, RecursionError) as error:
         raise BadArgument(
@@ -176,6 +188,8 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
                 raise TypeError(f"{name}: {content[name]!r} is no table")
         _no_others("field of such a certificate", content, FIELDS | KINDS[kind])
         _no_others("number that it can state", content["claimed"], CLAIMED[kind])
+        if len(content.get("hypotheses", [])) > MOST_NAMES:
+            raise ValueError(f"hypotheses, of which it has more than {MOST_NAMES}")
         for stated in content.get("hypotheses", []):
             _no_others("part of a hypothesis", stated, _OF_A_HYPOTHESIS)
         note = content.get("note", "")

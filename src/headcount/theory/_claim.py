@@ -7,6 +7,7 @@ right side as a function of a setting, an independent slow evaluation, and where
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -61,7 +62,14 @@ class Bound(NamedTuple):
     trivial: float | None = None
 
 
-TOO_LARGE = "a number is too large for float64"
+def overflow(error: OverflowError) -> str:
+    """Which number does not fit where: -1 is not too large, but is none of unsigned integers."""
+    words = str(error)
+    return f"a number does not fit: {words}" if "out of bounds" in words else _TOO_LARGE
+
+
+_TOO_LARGE = "a number is too large for float64"
+
 
 SLACK = 1e-12
 """A hypothesis may be missed by this, relatively: rounding of float64."""
@@ -255,8 +263,8 @@ class Claim:
             raise BadArgument("setting", setting, f"{self.id} has no a priori bound", fix="omit it")
         try:
             checks = self.requires(setting, variant) if self.requires is not None else ()
-        except OverflowError:  # a hypothesis that was not evaluated does not hold
-            return Bound(float("inf")), (Check(f"hypotheses: {TOO_LARGE}", float("nan"), 0.0),)
+        except OverflowError as error:  # a hypothesis that was not evaluated does not hold
+            return Bound(float("inf")), (Check(f"hypotheses: {overflow(error)}", math.nan, 0.0),)
         try:
             bound = self.bound(setting, variant)
         except OverflowError:

@@ -24,8 +24,9 @@ import numpy as np
 
 from ..core import BadArgument
 from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides, Variant
+from ._possible_sizes import first_possible
 from ._pytree import axes_of, instance_class
-from ._spaces import Size, Sizes, Space, first_possible
+from ._spaces import Size, Sizes, Space
 from ._spaces_joint import Constants, below
 from .domain import Domain
 

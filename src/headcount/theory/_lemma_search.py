@@ -23,9 +23,10 @@ from ._claim import Instance, Kind, generator
 from ._lemma import Lemma
 from ._lemma_problems import check_here, check_program
 from ._lemma_report import SizeRatio
+from ._possible_sizes import first_possible, refusal
 from ._prove import CONSTANT_ULPS, traced
 from ._search import Budget, Candidate, search_family
-from ._spaces import Size, Space, first_possible, refusal
+from ._spaces import Size, Space
 
 LADDER = 4
 """Values that one size takes."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..core import Array, BadArgument, check_positive, float64
 from ..training import recipe_of
-from ._spaces import Axis, Size, Sizes, Space, check_axes, first_possible, length, refusal
+from ._possible_sizes import first_possible, refusal
+from ._spaces import Axis, Size, Sizes, Space, check_axes, length
 from ._spaces_text import latex_array, latex_name
 from .families import into_ball
 

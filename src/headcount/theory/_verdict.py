@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import float64, ordered, round_down, round_up
-from ._claim import TOO_LARGE, Check, Claim, Hypothesis, Instance, Kind, Sides, allowed
+from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, allowed, overflow
 from ._compilation import quick_compilation
 from ._frequency import Frequency
 from ._pytree import Batch, arrays_of
@@ -176,8 +176,8 @@ def judge(
     with float64():
         try:
             checks, sides = _evaluate(claim, name, instance)
-        except OverflowError:  # of a constant, which is a plain number: arrays become infinite
-            return Verdict(claim.id, name, Outcome.INCONCLUSIVE, TOO_LARGE)
+        except OverflowError as error:  # of a constant, a plain number: arrays become infinite
+            return Verdict(claim.id, name, Outcome.INCONCLUSIVE, overflow(error))
         if setting is not None:
             bound, decided = claim.promise(setting, name)
             sides = sides._replace(
@@ -203,8 +203,8 @@ def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> 
             batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
         try:
             measured, sides, ratios = _mapped(claim, variant)(batch)
-        except OverflowError:
-            return Verdict(claim.id, variant, Outcome.INCONCLUSIVE, TOO_LARGE)
+        except OverflowError as error:
+            return Verdict(claim.id, variant, Outcome.INCONCLUSIVE, overflow(error))
     apply = np.ones(len(instances), bool)
     checks = [
         [Check(h.name, float(v), float(at)) for v, at in zip(*map(np.asarray, pair), strict=True)]
