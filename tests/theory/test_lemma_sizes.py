@@ -28,11 +28,12 @@ from headcount.theory import (
     recheck,
 )
 from headcount.theory._certificate import Certificate, certify
+from headcount.theory._lemma_search import size_plan
 from headcount.theory._prove import prove
 from headcount.theory._shrink import shrink
 
 LITTLE = Budget(random=48, restarts=4, steps=20)
-T, m = Size("T", 3, 8), Size("m", 2, 6)
+T, few, m = Size("T", 3, 8), Size("T", 3, 4), Size("m", 2, 6)
 
 
 @lemma(x=Box(T, low=0, high=1))
@@ -41,7 +42,7 @@ def few_entries(x):
     return jnp.sum(x), 8.0
 
 
-@lemma(x=Box(T, low=0, high=1), y=Box(T, low=0, high=1))
+@lemma(x=Box(few, low=0, high=1), y=Box(few, low=0, high=1))
 def twice_too_large(x, y):
     """sum x <= (sum x)/2: false at every size."""
     return jnp.sum(x) + 0 * jnp.sum(y), jnp.sum(x) / 2
@@ -76,7 +77,7 @@ def test_one_letter_is_one_size() -> None:
 
 
 def test_shrinking_and_search_stay_inside_the_declared_sizes() -> None:
-    small = shrink(twice_too_large, "stated", twice_too_large.instance(x=np.ones(5), y=np.ones(5)))
+    small = shrink(twice_too_large, "stated", twice_too_large.instance(x=np.ones(4), y=np.ones(4)))
     assert twice_too_large.sizes_of(small) == {"T": 3}
     found = falsify(twice_too_large, budget=LITTLE)
     assert found.proved
@@ -91,9 +92,11 @@ def paired_heads(start, X):
 
 
 def test_widths_are_those_that_the_model_takes() -> None:
-    found = falsify(paired_heads, budget=LITTLE)
-    assert [row.sizes["m"] for row in found.per_size] == [2, 4, 6]
-    assert found.proved
+    spaces = paired_heads.variables.values()
+    assert size_plan({"m": m}, spaces) == [{"m": 2}, {"m": 6}, {"m": 4}]
+    assert size_plan({"m": Size("m", 1, 5)}, spaces) == [{"m": 2}, {"m": 4}]
+    tokens, both = Size("T", 1, 2), Size("m", 2, 3)
+    assert size_plan({"T": tokens, "m": both}, spaces) == [{"T": 1, "m": 2}, {"T": 2, "m": 2}]
     odd = Parameters("arda2026", 2, 2, Size("m", 3, 3))
     with pytest.raises(BadArgument, match="must be even"):
         lemma(start=odd)(lambda start: (0, 1))
@@ -102,6 +105,14 @@ def test_widths_are_those_that_the_model_takes() -> None:
     pair = Product(Reals(2), lowest)
     assert "must be even" in str(pair.refuses({"m": 5}))
     assert pair.refuses({"m": 6}) is None
+
+
+def test_a_search_over_widths_ends_with_a_proof() -> None:
+    own = Parameters("arda2026", 1, 1, Size("m", 2, 3), radius=0.5)
+    odd_between = lemma(start=own)(lambda start: (jnp.sum(start.params.U**2), 0.0))
+    found = falsify(odd_between, budget=LITTLE)
+    assert [row.sizes for row in found.per_size] == [{"m": 2}]
+    assert found.proved
 
 
 def large_output(width: int) -> Certificate:

@@ -69,7 +69,9 @@ def test_the_example_works_as_a_file(tmp_path, monkeypatch, capsys):
     assert 0.99 < found["worst_ratio"] <= 1 + 1e-9
     assert [row["T"] for row in found["per_size"]] == [1, 2, 4, 8]
     assert found["growth"] == [found["growth"][0]]
-    assert found["growth"][0].startswith("the constant does not depend on T")
+    law = "of what the search found, the worst ratio does not depend on T (within"
+    assert found["growth"][0].startswith(law)
+    assert found["growth"][0].endswith("for T = 2..8)")
     assert "outside the current folder" not in printed.err
 
 
@@ -147,11 +149,28 @@ def test_the_worst_ratio_grows_with_the_size():
 def test_powers_are_read_from_the_table():
     table = [SizeRatio({"T": T, "d": d}, T**0.5 / d) for T in (1, 2, 4) for d in (1, 3, 9)]
     assert growth_of(table) == (
-        "the worst ratio grows like sqrt(T) (exponent +0.50)",
-        "the worst ratio falls like 1/d (exponent -1.00)",
+        "of what the search found, the worst ratio grows like sqrt(T) "
+        "(exponent +0.50, within 0.1 % for T = 1..4)",
+        "of what the search found, the worst ratio falls like 1/d "
+        "(exponent -1.00, within 0.1 % for d = 1..9)",
     )
-    few = growth_of([SizeRatio({"T": 2}, 0.5), SizeRatio({"T": 3}, 0.0)])
-    assert few == ("too few sizes to say how the worst ratio depends on T",)
+    assert growth_of([SizeRatio({"T": 2}, 0.5), SizeRatio({"T": 3}, 0.0)]) == ()
+
+
+@lemma(x=Reals(2), t=Reals(Size("k", 1, 4)))
+def ignored_if_far(x, t):
+    """Largest where all of t but one entry is far below zero: as large at every k."""
+    length = len(t)
+    most = 0.4 * jnp.exp(-jnp.sum((x - 1) ** 2))
+    return jnp.where(jnp.all(t[1:] < -900), most, most / length), 1.0
+
+
+def test_what_small_sizes_allow_larger_ones_allow_too():
+    """Without embedding 1/k is found, a law that is not there."""
+    found = falsify(ignored_if_far, budget=LITTLE)
+    assert [row.ratio for row in found.per_size] == pytest.approx([0.4] * 4, rel=2e-3)
+    (law,) = found.growth
+    assert "does not depend on k" in law
 
 
 def test_low_high_and_middle_come_first():

@@ -89,8 +89,8 @@ class Falsification:
 
     @property
     def growth(self) -> tuple[str, ...]:
-        """For a lemma: how its worst ratio depends on each size."""
-        return growth_of(self.per_size)
+        """For a lemma: how its worst ratio depends on each size, where the search shows a law."""
+        return () if self.identity else growth_of(self.per_size)
 
     @property
     def message(self) -> str:

@@ -19,8 +19,17 @@ from ._verdict import above_one
 
 LOOSE = 0.5
 """A bound whose worst ratio is below this could be tightened, and is told so."""
-_FLAT, _NEAR = 0.1, 0.12
-"""An exponent below the first is no growth; within the second of 1/2 or 1 it is read as that."""
+_FOUND = "of what the search found, the worst ratio"
+"""Worst ratios are lower bounds of the largest ones: so is what is read from them."""
+_ZERO = 1e-6
+"""A ratio below this share of the largest is zero."""
+_VALUES, _SPARE = 3, 2
+"""So many values of a size, and so many more points than the law has numbers, are the least."""
+_FLAT, _MISSED, _SHARE = 0.05, 0.03, 0.1
+"""Logarithms: all that a constant may vary; how far a point may be from a power law, also as a
+share of what the law explains."""
+_NEAR = 0.03
+"""An exponent within this of 1/2, 1 or 2 is read as that."""
 
 
 @dataclass(frozen=True)
@@ -36,37 +45,59 @@ class SizeRatio:
 
 
 def growth_of(table: Sequence[SizeRatio]) -> tuple[str, ...]:
-    """One sentence for each size: a power law fitted to the worst ratios that are not zero."""
+    """One sentence for each size whose law explains the worst ratios found; none for the others.
+
+    The law is a power law in all sizes, fitted by least squares on a logarithmic scale to the
+    ratios that are not zero. A zero is explained only below the sizes of all others; infinity
+    never is.
+    """
     names = list(table[0].sizes) if table else []
     top = max((row.ratio for row in table), default=0.0)
-    rows = [row for row in table if math.isfinite(row.ratio) and row.ratio > 1e-6 * top]
-    sentences = []
-    for name in names:
-        if len({row.sizes[name] for row in rows}) < 3:
-            sentences.append(f"too few sizes to say how the worst ratio depends on {name}")
-        else:
-            sentences.append(_sentence(name, _exponents(rows, names)[name]))
-    return tuple(sentences)
+    rows = [row for row in table if row.ratio > _ZERO * top]
+    if len(rows) <= 1 + len(names):
+        return ()
+    least = {name: min(row.sizes[name] for row in rows) for name in names}
+    if any(all(row.sizes[n] >= least[n] for n in names) for row in table if row not in rows):
+        return ()
+    exponents, missed = _fit(rows, names)
+    spare = len(rows) - len(names) - 1
+    values = {name: sorted({row.sizes[name] for row in rows}) for name in names}
+    found = [_sentence(name, exponents[name], missed, values[name], spare) for name in names]
+    return tuple(sentence for sentence in found if sentence)
 
 
-def _exponents(rows: Sequence[SizeRatio], names: Sequence[str]) -> dict[str, float]:
-    """Least squares: log ratio = constant + sum of exponent times log size."""
+def _fit(rows: Sequence[SizeRatio], names: Sequence[str]) -> tuple[dict[str, float], float]:
+    """The exponent of each size, and how far the worst point is from the law, as a logarithm."""
     matrix = np.array([[1.0, *(math.log(row.sizes[name]) for name in names)] for row in rows])
     logs = np.array([math.log(row.ratio) for row in rows])
     found = np.linalg.lstsq(matrix, logs, rcond=None)[0]
-    return dict(zip(names, found[1:].tolist(), strict=True))
+    missed = float(np.max(np.abs(matrix @ found - logs)))
+    return dict(zip(names, found[1:].tolist(), strict=True)), missed
 
 
-def _sentence(name: str, exponent: float) -> str:
-    if abs(exponent) < _FLAT:
-        return f"the constant does not depend on {name} (exponent {round(exponent, 2) + 0.0:.2f})"
+def _sentence(
+    name: str, exponent: float, missed: float, values: Sequence[int], spare: int
+) -> str | None:
+    """The law of one size, where the points decide it."""
+    change = abs(exponent) * math.log(values[-1] / values[0])
+    if len(values) < _VALUES:
+        return None
+    where = f"{name} = {values[0]}..{values[-1]}"
+    if change + missed <= _FLAT:
+        return f"{_FOUND} does not depend on {name} ({_within(change + missed)} for {where})"
+    if spare < _SPARE or missed > min(_MISSED, _SHARE * change):
+        return None
     size = abs(exponent)
     power = f"{name}^{size:.2g}"
     for whole, text in ((0.5, f"sqrt({name})"), (1.0, name), (2.0, f"{name}^2")):
         power = text if abs(size - whole) <= _NEAR else power
-    verb = "grows" if exponent > 0 else "falls"
-    shown = power if exponent > 0 else f"1/{power}"
-    return f"the worst ratio {verb} like {shown} (exponent {exponent:+.2f})"
+    shown = f"grows like {power}" if exponent > 0 else f"falls like 1/{power}"
+    return f"{_FOUND} {shown} (exponent {exponent:+.2f}, {_within(missed)} for {where})"
+
+
+def _within(logarithm: float) -> str:
+    """A logarithm as a percentage, rounded up to tenths."""
+    return f"within {max(math.ceil(1000 * math.expm1(logarithm)), 1) / 10:g} %"
 
 
 def points_as_lists(lemma: Lemma, instance: Instance) -> dict[str, Any]:

@@ -7,19 +7,19 @@ worst instances found so far, cut or filled up to the new shapes, are among the 
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
 from flint import arb
 
-from ..core import Array, float64, stream
+from ..core import float64, stream
 from ._ball_jaxpr import BallProgram, Unsupported
-from ._claim import Instance, Kind, generator
+from ._claim import Family, Instance, Kind, generator
+from ._embeddings import embedded
 from ._lemma import Lemma
 from ._lemma_problems import check_here, check_program
 from ._lemma_report import SizeRatio
@@ -30,8 +30,10 @@ from ._spaces import Size, Space
 
 LADDER = 4
 """Values that one size takes."""
-_SEEDS = 6
-"""Instances of other sizes that a search starts from."""
+_SEEDS, _WAYS = 3, 2
+"""Instances of other sizes that a search starts from, and the ways in which each is filled up."""
+_LESS = 1e-3
+"""A ratio below that of smaller sizes by more than this, relatively, is searched again."""
 _CONFIRMED = 4
 """Candidates whose ratio is looked at in ball arithmetic until one agrees with float64."""
 _AGREE = 1e-6
@@ -76,46 +78,63 @@ def size_plan(named: Mapping[str, Size], spaces: Collection[Space] = ()) -> list
     return [sizes for sizes in plan if refusal(spaces, sizes) is None]
 
 
+@dataclass
+class _Searched:
+    """One choice of sizes: the worst instances found there, and their confirmed ratio."""
+
+    sizes: Mapping[str, int]
+    family: Family
+    worst: list[Candidate]
+    ratio: float
+
+    def within(self, other: _Searched) -> bool:
+        """Whether no size is larger than the other's."""
+        return self is not other and all(n <= other.sizes[key] for key, n in self.sizes.items())
+
+
 def search_lemma(
     lemma: Lemma, variant: str, budget: Budget, seed: int, tell: Tell
 ) -> tuple[list[Candidate], int, tuple[SizeRatio, ...]]:
     """Bad instances of all sizes, how many were evaluated, and the worst ratio of each size."""
     own = list(lemma.variants).index(variant)
-    found: list[Candidate] = []
-    table, evaluated = [], 0
-    for sizes in size_plan(lemma.named_sizes, lemma.variables.values()):
-        check_program(lemma, variant, sizes)
+    searched: list[_Searched] = []
+    evaluated = 0
+
+    def search(sizes: Mapping[str, int], known: Sequence[Candidate], *, fill: bool) -> _Searched:
+        nonlocal evaluated
         family = lemma.family(sizes)
-        tell(f"{lemma.id} [{variant}]: {family.name}")
-        rng = generator(stream(seed, "falsify", lemma.id, family.name))
+        rng = generator(stream(seed, "falsify", lemma.id, family.name, *["embedded"] * fill))
         with float64():
-            check_here(lemma, variant, family, rng, max(budget.random // 4, 64))
-            seeds = list(_resized(found, family.draw(rng, 1), own))
+            if not fill:
+                check_here(lemma, variant, family, rng, max(budget.random // 4, 64))
+            ways = budget.random // len(known) if fill else _WAYS
+            batch = family.draw(rng, ways if fill else 1)
+            seeds = [i for c in known for i in embedded(c.instance, batch, rng, ways)]
             worst, count = search_family(lemma, family, budget, rng, seeds)
         evaluated += count
-        found += worst
-        table.append(SizeRatio(sizes, _worst_ratio(lemma, variant, worst, own)))
-    return found, evaluated, tuple(table)
+        return _Searched(sizes, family, worst, _worst_ratio(lemma, variant, worst, own))
+
+    for sizes in size_plan(lemma.named_sizes, lemma.variables.values()):
+        check_program(lemma, variant, sizes)
+        tell(f"{lemma.id} [{variant}]: {lemma.family(sizes).name}")
+        found = [candidate for entry in searched for candidate in entry.worst]
+        searched.append(search(sizes, _hardest(found, own, _SEEDS), fill=False))
+    for entry in sorted(searched, key=lambda entry: sum(entry.sizes.values())):
+        inner = [other for other in searched if other.within(entry)]
+        hardest = max(inner, key=lambda other: other.ratio, default=entry)
+        if lemma.kind is Kind.IDENTITY or not hardest.ratio > entry.ratio * (1 + _LESS):
+            continue
+        # What fewer tokens allow, more tokens allow too, or else it is not for want of trying.
+        tell(f"{lemma.id} [{variant}]: {entry.family.name}, from {hardest.family.name}")
+        again = search(entry.sizes, _hardest(hardest.worst, own, 2), fill=True)
+        entry.worst += again.worst
+        entry.ratio = max(entry.ratio, again.ratio)
+    table = tuple(SizeRatio(entry.sizes, entry.ratio) for entry in searched)
+    return [candidate for entry in searched for candidate in entry.worst], evaluated, table
 
 
-def _resized(found: Sequence[Candidate], drawn: Instance, own: int) -> Iterator[Instance]:
-    """The worst instances of other sizes in the shapes of `drawn`, filled by zeros or repeated."""
-    best = sorted(found, key=lambda c: -c.scores[own])[: _SEEDS // 2]
-    shapes = [leaf.shape[1:] for leaf in jax.tree.leaves(drawn)]
-    structure = jax.tree.structure(drawn)
-    for candidate, mode in itertools.product(best, ("constant", "wrap")):
-        leaves = jax.tree.leaves(candidate.instance)
-        yield jax.tree.unflatten(
-            structure,
-            [_fitted(np.asarray(x), s, mode) for x, s in zip(leaves, shapes, strict=True)],
-        )
-
-
-def _fitted(x: Array, shape: tuple[int, ...], mode: Any) -> Array:
-    if not shape:
-        return x
-    missing = [(0, max(size - own, 0)) for own, size in zip(x.shape, shape, strict=True)]
-    return np.pad(x, missing, mode=mode)[tuple(slice(size) for size in shape)]
+def _hardest(found: Sequence[Candidate], own: int, count: int) -> list[Candidate]:
+    return sorted(found, key=lambda candidate: -candidate.scores[own])[:count]
 
 
 def _worst_ratio(lemma: Lemma, variant: str, worst: list[Candidate], own: int) -> float:
