@@ -19,8 +19,8 @@ from ...core import Array
 from ...theory import Family, instance_class
 from ...theory.families import into_ball, log_uniform
 from . import constants, model
+from .along import Segment
 from .instances import ModelInstance, as_rows, draw_models, signs
-from .segments import Segment
 
 MOST_ROOT = 1e9
 """The largest sqrt(H) that a search visits: beyond, float64 blurs the outputs."""
