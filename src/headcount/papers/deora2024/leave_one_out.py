@@ -35,13 +35,13 @@ def _draw(rng: np.random.Generator, count: int, **shape: Any) -> LeftOutInstance
     return LeftOutInstance(**{f.name: getattr(run, f.name) for f in fields(RunInstance)})
 
 
-def _family(tier: str) -> Family:
+def _family(tier: str, d: int = 2, K: int = 3) -> Family:
     project = functools.partial(project_run, tier=tier, factor=128)
-    draw = functools.partial(_draw, n=2, d=1, T=2, G=1, K=2, readout="full")
+    draw = functools.partial(_draw, n=2, d=d, T=2, G=1, K=K, readout="full")
     return Family(f"leave-one-out run, {tier}", draw, project)
 
 
-LOO_RUNS = (_family("v2"), _family("sharp"))
+LOO_RUNS = (_family("v2"), _family("v1"), _family("sharp", d=1, K=2))
 
 
 def shares(n: int) -> Any:
