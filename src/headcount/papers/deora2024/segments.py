@@ -96,7 +96,7 @@ def segment_family(project: Any, name: str, n: int = 2, d: int = 1, G: int = 1) 
     return Family(f"segment {name} n={n} d={d} G={G}", draw, project)
 
 
-ANYWHERE = (segment_family(project_segment, "anywhere"),)
+ANYWHERE = (segment_family(project_segment, "anywhere", d=2),)
 CLOSE = (
     segment_family(functools.partial(project_close, tier="v2"), "close"),
     segment_family(functools.partial(project_close, tier="sharp"), "close, sharp", n=1, d=2),
