@@ -188,6 +188,22 @@ def test_the_slow_twin_shares_no_code_with_the_fast_path(name: str) -> None:
     assert {c.co_qualname for c in quick & careful} <= WORDS
 
 
+@pytest.mark.parametrize("name", [name for name in SEARCHED if "v1" in claims[name].variants])
+def test_two_texts_of_a_paper_are_drawn_where_they_differ(name: str) -> None:
+    """In a side or in what a hypothesis allows; at d = 1, say, both Hessian bounds are one."""
+    claim = claims[name]
+    first = claim.default if claim.default != "sharp" else "v2"
+    for family in claim.families:
+        fields = arrays_of(family.sample(stream(2, "texts", name)))
+        found = []
+        for variant in (first, "v1"):
+            limits = [check.limit for check in slow_checks(claim, FLOATS, fields, variant)]
+            found.append((slow_sides(claim, FLOATS, fields, variant), limits))
+        if found[0] != found[1]:
+            return
+    pytest.fail(f"no family of {name} tells {first} from v1")
+
+
 @pytest.mark.parametrize("name", SEARCHED)
 def test_draws_meet_the_hypotheses(name: str) -> None:
     claim = claims[name]
