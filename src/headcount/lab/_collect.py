@@ -12,9 +12,9 @@ import numpy as np
 
 from ..core import BadArgument
 from ._figure import Trial
-from ._index import StoredTrial
 from ._plan import Plan
 from ._store import Store
+from ._stored import StoredTrial, unlike
 from ._verdicts import Finding
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Collection:
 
 def collect(plan: Plan, store: Store) -> Collection:
     """Read the trials of `plan`, then apply the figure's statistics and verdicts."""
-    found = store.read_all(plan.unique, plan.identity)
+    found = store.read_all(plan.unique)
+    _check_outputs(plan, found, store)
     usable = [trial for trial in found.values() if trial is not None and trial.payload]
     if not usable:
         reasons = sorted({trial.reason for trial in found.values() if trial is not None})
@@ -66,6 +67,18 @@ def collect(plan: Plan, store: Store) -> Collection:
     missing = sum(trial is None for trial in found.values())
     verdicts = tuple(_judged(plan, finding, missing) for finding in plan.figure.verdicts(data))
     return Collection(plan, data, statistics, verdicts, missing, _environments(found.values()))
+
+
+def _check_outputs(plan: Plan, found: Mapping[str, StoredTrial | None], store: Store) -> None:
+    """Refuse numbers that are sound but not those which the figure declares."""
+    for address, trial in plan.unique.items():
+        stored = found[address]
+        if stored is None or not stored.payload:
+            continue
+        if problem := unlike(stored.payload, trial.measurement.outputs):
+            path = str(store.trial_path(address))
+            fix = "move it away and run reproduce again; a changed measurement needs a new version"
+            raise BadArgument("out", path, problem, fix=fix)
 
 
 def _judged(plan: Plan, finding: Finding, missing: int) -> Finding:
