@@ -15,7 +15,7 @@ from toy_cli import app
 
 from headcount import core, lab
 from headcount.lab import _slurm
-from headcount.lab._slurm import SlurmOptions, in_chunks
+from headcount.lab._slurm_jobs import Call, SlurmOptions, in_chunks
 
 pytest.importorskip("submitit", reason="the extra headcount[slurm] is not installed")
 
@@ -89,12 +89,12 @@ def test_a_dry_run_shows_the_submission(tmp_path: Path, slurm: Path, capsys) -> 
 
 def test_small_trials_share_an_element_and_groups_do_not_mix() -> None:
     calls = [
-        _slurm._Call({}, lab.Hint(group, seconds), Future())
+        Call({}, lab.Hint(group, seconds), Future())
         for group, seconds in [("a", 20.0), ("b", 30.0), ("a", 20.0), ("b", 500.0), ("a", 30.0)]
     ]
     chunks = [[call.hint.seconds for call in chunk] for chunk in in_chunks(calls, 60)]
     assert chunks == [[20.0, 20.0], [30.0], [30.0], [500.0]]
-    slow = [_slurm._Call({}, lab.Hint("a", 20.0, compiling=25.0), Future()) for _ in range(3)]
+    slow = [Call({}, lab.Hint("a", 20.0, compiling=25.0), Future()) for _ in range(3)]
     assert [len(chunk) for chunk in in_chunks(slow, 60)] == [1, 1, 1]  # 25 s are compiling
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ._closure import code_behind
 from ._context import TrialContext
 from ._errors import NewerFormat, StorageError, TrialStopped
 from ._figure import Trial
@@ -167,6 +168,7 @@ def _record(
         "seconds": seconds,
         "finished": now,
         **describe_run(task["config"], payload),
+        "libraries": code_behind(task["location"].partition(":")[0]).libraries,
     }
 
 
