@@ -40,6 +40,8 @@ STATE_SECONDS = 30.0
 AWAY_SECONDS = 120.0
 """So long a controller that takes no jobs is waited for."""
 AGAIN_SECONDS = 5.0
+IDLE_SECONDS = 30.0
+"""After so long without a running job it is said that all wait."""
 _MOST_JOBS = 1000
 _RESUBMISSIONS = 10
 _ROUNDS = 2
@@ -77,6 +79,7 @@ class SlurmExecutor(TrialExecutor):
         self._refused = False
         self._not_before = 0.0
         self._told = ""
+        self._busy = time.monotonic()
         _require_slurm()
 
     @classmethod
@@ -273,9 +276,17 @@ class SlurmExecutor(TrialExecutor):
         for element in elements:
             self._look_after(element, states[element.job.job_id])
         waiting = [states[each.job.job_id] for each in elements if each.calls]
-        self.stalled = bool(waiting) and all(state.name == "PENDING" for state in waiting)
+        now = time.monotonic()
+        if not all(state.name == "PENDING" for state in waiting):
+            self._busy = now
+        self.stalled = now - self._busy >= IDLE_SECONDS
         reasons = ", ".join(sorted({state.reason for state in waiting} - {""}))
-        self._tell(f"all jobs wait in SLURM's queue ({reasons})" if self.stalled else "")
+        self._tell(
+            f"all jobs wait in SLURM's queue ({reasons}); Ctrl-C takes them back, finished trials "
+            "are saved"
+            if self.stalled
+            else ""
+        )
 
     def _tell(self, text: str) -> None:
         """Once, until it changes."""
