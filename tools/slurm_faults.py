@@ -20,6 +20,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from tools.slurm_cluster import NODES, Cluster, install, wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,10 +85,15 @@ def job_requeued(run: Run) -> None:
 
 
 def job_killed(run: Run) -> None:
-    """kill -9 of all that computes on a node, as when memory runs out."""
+    """kill -9 of what computes a trial, as when memory runs out."""
     run.under_way()
-    victims = [each for node in NODES for each in run.cluster.job_processes(node)]
-    victims[0].kill()
+    wait_until(lambda: bool(_computing(run)))
+    _computing(run)[0].kill()
+
+
+def _computing(run: Run) -> list[psutil.Process]:
+    found = run.cluster.job_processes()
+    return [each for each in found if each.name().startswith("python")]
 
 
 def client_killed(run: Run) -> None:

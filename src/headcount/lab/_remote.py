@@ -107,8 +107,23 @@ def run_remote(
 ) -> dict[str, Any]:
     """Run a trial here; where the results folder is not seen, its numbers travel in the answer.
 
-    Without a probe the caller knows that it is seen.
+    Without a probe the caller knows that it is seen. What goes wrong around a trial is not the
+    trial's failure.
     """
+    try:
+        return _run(task, expected, settings, probe, scratch)
+    except Exception as error:
+        reason = f"a worker cannot run trials ({type(error).__name__}: {error})"
+        return {"status": "unusable", "reason": reason, "messages": []}
+
+
+def _run(
+    task: Mapping[str, Any],
+    expected: Mapping[str, str],
+    settings: Mapping[str, str],
+    probe: tuple[str, str] | None,
+    scratch: str,
+) -> dict[str, Any]:
     location = task["location"]
     wanted = {name: value for name, value in expected.items() if ":" not in name}
     wanted[location] = expected[location]

@@ -12,7 +12,7 @@ import re
 import shlex
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -113,12 +113,13 @@ class TaskList:
         while waiting:
             task = waiting.popleft()
             began_path(content["answers"], task["address"]).touch()
-            answer = _answered(task, content)
+            answer = run_remote(task, content["expected"], content["settings"])
             if answer["status"] == "busy" and time.monotonic() < until:
                 began_path(content["answers"], task["address"]).unlink(missing_ok=True)
                 waiting.append(task)
                 time.sleep(1.0)
                 continue
+            answer["node"] = os.environ.get("SLURMD_NODENAME", "")
             path = answer_path(content["answers"], task["address"])
             write_atomically(path, json.dumps(answer).encode(), sync=False)
 
@@ -127,16 +128,6 @@ class TaskList:
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
-
-
-def _answered(task: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of a trial; what goes wrong around it is not the trial's failure."""
-    try:
-        answer = run_remote(task, content["expected"], content["settings"])
-    except Exception as error:
-        reason = f"a SLURM job could not run trials ({type(error).__name__}: {error})"
-        return {"status": "unusable", "reason": reason, "messages": []}
-    return {**answer, "node": os.environ.get("SLURMD_NODENAME", "")}
 
 
 def answer_path(folder: str | Path, address: str) -> Path:
