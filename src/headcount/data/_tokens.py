@@ -14,9 +14,11 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from ..core import Array, BadArgument, check_count
+from ..core import Array, BadArgument, check_count, read_text
 
 TOKENIZER_FILE = "tokenizer.json"
+MOST_BYTES = 1 << 28
+"""Of a tokenizer.json; the largest public ones have 35 MB."""
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Padded lengths: so many programs are compiled at most."""
 _POOL = 32
@@ -79,8 +81,9 @@ def _read_tokenizer(path: Path, vocabulary: int) -> Any:
         raise unusable("needs the package tokenizers", "pip install 'headcount[text]'") from error
     if not path.is_file():
         raise unusable("is missing", "put the checkpoint's tokenizer.json there")
+    text = read_text(path, MOST_BYTES, argument="tokenizer", fix="fetch the checkpoint again")
     try:
-        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        tokenizer = Tokenizer.from_str(text)
     except Exception as error:  # the library raises plain Exception for what it cannot parse
         raise unusable(f"is not a tokenizer ({error})", "fetch the checkpoint again") from error
     largest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
