@@ -177,7 +177,7 @@ def test_ctrl_c_saves_what_ran(tmp_path, monkeypatch, capsys):
     part = tmp_path / "part.nc"
     assert run([*flags, "--out", str(part)]) == 130
     shown = capsys.readouterr()
-    assert "of 40 steps; what ran is saved" in shown.err
+    assert "of 40 steps; what ran is saved, and --resume goes on from there" in shown.err
     assert shown.out.count("interrupted") == 1  # the table does not call it completed
     config = training.config_of_run(part)
     assert 1 <= config.steps < 40

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -38,7 +39,7 @@ def _papers_own(meaning: str = "") -> Any:
 class ProblemConfig(BaseModel):
     """One model at its initialisation, on one data model."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     model: str = "arda2026"
     width: int = Field(64, description="m, H or d_m")
@@ -71,6 +72,12 @@ class ProblemConfig(BaseModel):
             problem = f"must be {wanted}"
             fix = f"for example {field}={example or _example(cls.of({}), field)}"
             raise BadArgument(field, values[field], problem, fix=fix) from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_values(cls, values: Any) -> dict[str, Any]:
+        """What strict types would not take for what it is: NumPy's numbers, and lists."""
+        return {name: _plain(name, value) for name, value in dict(values).items()}
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -157,6 +164,27 @@ class TrainConfig(ProblemConfig):
         """The values with every default filled in, for records and tables."""
         filled = {"eta": self.step_size, "fingerprint": self.fingerprint}
         return {**self.model_dump(mode="json"), **filled}
+
+
+_DEEPEST = 8
+"""Tables within tables, or lists within lists."""
+
+
+def _plain(name: str, value: Any, depth: int = 0) -> Any:
+    """`value` in Python's own numbers, a list as a tuple; of bounded size."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, int) and value.bit_length() > (31 if depth else 63):
+        shown = value if value.bit_length() < 1000 else None  # Python prints none that are larger
+        raise BadArgument(name, shown, "is too large", fix="use a smaller number")
+    if depth > _DEEPEST:
+        raise BadArgument(name, None, "is nested too deeply", fix="give plain values")
+    if isinstance(value, dict):
+        return {key: _plain(name, item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | range):
+        plain = (_plain(name, item, depth + 1) for item in value)
+        return list(plain) if depth and isinstance(value, list) else tuple(plain)
+    return value
 
 
 def _wanted(annotation: Any) -> tuple[str, str]:
