@@ -22,7 +22,7 @@ help:
 	@echo "make bench   run the benchmarks, one JSON object each (BENCH=--strict: missed targets fail)"
 	@echo "make power   what the falsifier finds from a cold start: docs/power.md, hours"
 	@echo "make chaos   500 faults thrown at the lab, each survived or told, half an hour"
-	@echo "make mutants how many planted bugs the tests catch, hours"
+	@echo "make mutants how many planted bugs the tests catch, an hour or two"
 	@echo "make docs    the documentation site, strictly, into site/"
 	@echo "make dist    build and check wheel and sdist"
 	@echo "make format  format the source"
