@@ -19,6 +19,7 @@ static. Properties of the class are quantities that statements can take by name.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -41,9 +42,7 @@ class Choice:
     With `others`, a function that says why a name is none, more names are allowed than are searched.
     """
 
-    def __init__(
-        self, *names: str, others: Callable[[str], str | None] | None = None
-    ) -> None:
+    def __init__(self, *names: str, others: Callable[[str], str | None] | None = None) -> None:
         self.names, self.others = names, others
 
     def problem(self, name: str, value: Any) -> str | None:
@@ -117,17 +116,25 @@ class Record(Domain):
         def __init__(self, **fields: Any) -> None: ...
 
     @classmethod
-    def seen(cls, **known: Any) -> Self:
+    def seen(cls, *, measured: Mapping[str, Any], **known: Any) -> Self:
         """A point of which only some quantities are known: what an audited run fills in.
 
+        `measured` says how far out its fields are, by the words of their spaces; what is not
+        measured does not hold.
+
+        >>> from headcount.theory import Positive
         >>> class Run(Record):
         ...     eta = Positive()
-        >>> Run.seen(trace="of a run").trace
+        >>> Run.seen(measured={}, trace="of a run").trace
         'of a run'
         """
         point = object.__new__(cls)
-        point.__dict__.update(known, _seen=True)
+        point.__dict__.update(known, _measured=dict(measured))
         return point
+
+    def problem(self) -> str | None:
+        """Why this is no point, in words; a run that was seen is one."""
+        return None if was_seen(self) else super().problem()
 
     def changed(self, **fields: Any) -> Self:
         """The same point with other fields."""
@@ -187,6 +194,11 @@ class Record(Domain):
         return tuple(_membership(cls, words, tuple(own)) for words, own in asked.items())
 
 
+def was_seen(point: Any) -> bool:
+    """Whether a point is an audited run, of which only some quantities are known."""
+    return "_measured" in vars(point)
+
+
 def _annotation(declared: ArraySpace | Choice | Static) -> str:
     if isinstance(declared, ArraySpace):
         axes = (a.name if isinstance(a, Size) else str(a) for a in declared.shape)
@@ -213,10 +225,14 @@ def _membership(kind: type[Record], words: str, names: tuple[str, ...]) -> Hypot
         raise BadArgument("record", kind.__name__, f"asks {words!r} with two limits", fix="rename")
 
     def value(point: Any) -> Any:
+        if was_seen(point):
+            return point._measured.get(words, math.nan)
         sizes = [s.measure(getattr(point, n)) for s, n in zip(spaces, names, strict=True)]
         return sizes[0] if len(sizes) == 1 else jax.numpy.max(jax.numpy.stack(sizes))
 
     def slowly(num: Any, data: Mapping[str, Any]) -> Any:
-        return num.largest([s.measure_slowly(num, data[n]) for s, n in zip(spaces, names, strict=True)])
+        return num.largest(
+            [s.measure_slowly(num, data[n]) for s, n in zip(spaces, names, strict=True)]
+        )
 
     return Hypothesis(words, value, slowly, spaces[0].limit)

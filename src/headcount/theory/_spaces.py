@@ -366,9 +366,7 @@ class Box(ArraySpace):
         centre = num.number((self.low + self.high) / 2)
         return num.largest([abs(entry - centre) for entry in flattened(x)])
 
-    def __init__(
-        self, *shape: Axis, low: float = -1.0, high: float = 1.0, says: str = ""
-    ) -> None:
+    def __init__(self, *shape: Axis, low: float = -1.0, high: float = 1.0, says: str = "") -> None:
         super().__init__(*shape, says=says)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise BadArgument("box", (low, high), "is no interval", fix="give low < high")

@@ -183,6 +183,7 @@ class Statements:
         forms: Forms = "as printed",
         right: Right | None = None,
         trivial: Callable[[Any], Any] | None = None,
+        asks: tuple[str, ...] | None = None,
         given: tuple[Given, ...] = (),
         tight: Sequence[Any] | Callable[[], Sequence[Any]] = (),
         proved: str = "",
@@ -196,15 +197,16 @@ class Statements:
         `where` lists every name that the paper has for it ("Lemma 2 (a), Eq. (15)"), `proved` the
         place of its proof; `says` is the formula in LaTeX, the docstring the statement in words.
         `right` is the right side where constants alone make it, and the function then returns the
-        left side only; `trivial(k)` is what is known without the claim. `given` are hypotheses
-        beside those of the record, `tight` known worst points, `notes` the notes on the text.
+        left side only; `trivial(k)` is what is known without the claim. `asks` names
+        the fields whose spaces are hypotheses: by default those that the function takes, all where
+        it takes the point whole. `given` are hypotheses beside those, `tight` known worst points, `notes` the notes on the text.
         """
         declared = {"where": where, "says": says, "proved": proved, "notes": notes, "also": also}
         return lambda function: claims.add(  # type: ignore[return-value]
             self._statement(
                 function, name, title, on, _variants(forms),
                 None if right is None else RightSide(right), trivial, given, tight,
-                kind=kind, declared=declared, **more,
+                kind=kind, asks=asks, declared=declared, **more,
             )
         )  # fmt: skip
 
@@ -241,9 +243,7 @@ class Statements:
             def sides(point: Any, form: str) -> Sides:
                 return own[0].sides(point, form)
 
-            experiment = Experiment(
-                tuple(cases), draw, sides, count, delta, problem, vary, exact
-            )
+            experiment = Experiment(tuple(cases), draw, sides, count, delta, problem, vary, exact)
             made = self.claim(
                 name, title, on=on, kind=Kind.HIGH_PROBABILITY, experiment=experiment,
                 searched=False, **more,
@@ -266,14 +266,14 @@ class Statements:
         tight: Any,
         *,
         kind: Kind,
+        asks: tuple[str, ...] | None,
         declared: dict[str, Any],
         searched: bool = True,
-        hypotheses: tuple[Hypothesis, ...] | None = None,
         **more: Any,
     ) -> Statement:
         taken = Arguments(function, on)
         sides = self._sides(function, taken, right, trivial)
-        asked = on.hypotheses(taken.fields(on)) if hypotheses is None else hypotheses
+        asked = on.hypotheses(taken.fields(on) if asks is None else asks)
         noted = [form.erratum for form in variants.values() if form.erratum is not None]
         if right is not None and "bound" not in more:
             more["bound"] = self._bound(right, trivial)
@@ -292,7 +292,10 @@ class Statements:
             hypotheses=(*asked, *(self._hypothesis(one, on) for one in given)),
             targets=tight if callable(tight) else lambda: tuple(tight),
             errata=tuple(dict.fromkeys([*declared["notes"], *noted])),
-            references=(f"{self.paper}, {declared['proved'] or declared['where']}", *declared["also"]),
+            references=(
+                f"{self.paper}, {declared['proved'] or declared['where']}",
+                *declared["also"],
+            ),
             function=function,
             on=on,
             slow_constants=self.slow_constants,

@@ -40,7 +40,9 @@ class SlowConstants(Table):
     @cached_property
     def _smooth(self):
         s0, s1, s2 = activation(self.num, self.symbols["activation"]).bounds
-        return naive.smoothness_constants(self.num, s1, s2, norm(self.num, self.symbols["U"]), self.form)
+        return naive.smoothness_constants(
+            self.num, s1, s2, norm(self.num, self.symbols["U"]), self.form
+        )
 
     @property
     def L1(self):

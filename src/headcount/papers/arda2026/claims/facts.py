@@ -57,9 +57,7 @@ def fact_1_jacobian(z):
     return Sides(jacobian(z), jnp.diag(p) - jnp.outer(p, p), scale=1.0)
 
 
-@of_softmax(
-    "fact-1-symmetry", "The softmax Jacobian is symmetric", says=r"J_s(z)=J_s(z)^\top"
-)
+@of_softmax("fact-1-symmetry", "The softmax Jacobian is symmetric", says=r"J_s(z)=J_s(z)^\top")
 def fact_1_symmetry(z):
     """J_s(z) equals its transpose."""
     return Sides(jacobian(z), jacobian(z).T, scale=1.0)

@@ -1,4 +1,5 @@
 """Lemma 2 pilot."""
+
 from ....theory.families import safe_norm
 from ....theory.slow import norm
 from .. import model, naive as slow
