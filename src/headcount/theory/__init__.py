@@ -52,6 +52,9 @@ from ._lemma import given as given
 from ._lemma import lemma as lemma
 from ._pytree import Batch as Batch
 from ._pytree import instance_class as instance_class
+from ._record import Choice as Choice
+from ._record import Record as Record
+from ._record import Static as Static
 from ._recheck import Recheck as Recheck
 from ._recheck import recheck as recheck
 from ._registry import claims as claims
@@ -62,8 +65,10 @@ from ._shipped import read_shipped as read_shipped
 from ._shipped import shipped_certificates as shipped_certificates
 from ._spaces import Ball as Ball
 from ._spaces import Box as Box
+from ._spaces import Fraction as Fraction
 from ._spaces import Integers as Integers
 from ._spaces import Orthogonal as Orthogonal
+from ._spaces import Positive as Positive
 from ._spaces import PositiveSemidefinite as PositiveSemidefinite
 from ._spaces import Reals as Reals
 from ._spaces import Signs as Signs
@@ -75,6 +80,9 @@ from ._spaces import Tokens as Tokens
 from ._spaces_joint import Constants as Constants
 from ._spaces_joint import Parameters as Parameters
 from ._spaces_joint import Product as Product
+from ._statement import Statement as Statement
+from ._statement import Statements as Statements
+from ._statement import Table as Table
 from ._subject import Observed as Observed
 from ._subject import Subject as Subject
 from ._subject import SubjectOf as SubjectOf

@@ -136,9 +136,11 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
         return Proof(outside, outside)
     fields = arrays_of(instance)
 
+    rest = functools.cache(lambda: _without_twins(claim, variant, instance))
+
     def by_twin(bits: int) -> Evaluation:
         with balls(bits) as num:
-            checks = slow_checks(claim, num, fields, variant)
+            checks = [*slow_checks(claim, num, fields, variant), *rest()(bits)]
             return _decide(claim, checks, lambda: slow_sides(claim, num, fields, variant))
 
     program = functools.cache(
@@ -154,6 +156,17 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
     none = Evaluation("slow twin", Status.UNAVAILABLE, "a lemma has none", 0)
     twin = none if claim.naive is None else _raise("slow twin", by_twin)
     return Proof(twin, _raise("jaxpr", by_jaxpr, alone=claim.naive is None))
+
+
+def _without_twins(claim: Claim, variant: str, instance: Instance) -> Callable[[int], Checks]:
+    """The hypotheses that have no slow twin, enclosed on their jaxpr at so many bits."""
+    rest = [h for h in claim.hypotheses if h.naive is None]
+    if not rest:
+        return lambda bits: []
+    program = BallProgram(
+        lambda i: [(h.value(i), h.limit(i, variant)) for h in rest], instance, ulps=CONSTANT_ULPS
+    )
+    return lambda bits: [(h.name, *pair) for h, pair in zip(rest, program(bits), strict=True)]
 
 
 def traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument, ordered
+from ..core import BadArgument, float64, ordered
 from ._certificate import Certificate, read_certificate
 from ._claim import Claim, Kind
 from ._frequency import Frequency, frequency_of
@@ -22,7 +22,7 @@ from ._prove import EnclosedCheck, Evaluation, Proof, Status, prove
 from ._pytree import instance_from
 from ._registry import claims
 from ._slow_sides import slow_sides
-from ._verdict import above_one, worst_entry
+from ._verdict import above_one, summarise, worst_entry
 from .slow import FLOATS
 
 AGREEMENT = 1e-6
@@ -160,10 +160,7 @@ def _disagreement(
     """The first number of the file that is not what the recheck finds."""
     numbers = [("lhs", lhs), ("rhs", rhs), ("ratio", ratio)]
     if claim.kind is Kind.IDENTITY:  # the file's sides are norms, the proof is by entries
-        sides = slow_sides(claim, FLOATS, certificate.instance, certificate.variant)
-        numbers = [
-            (name, math.hypot(*side)) for name, side in zip(("lhs", "rhs"), sides, strict=True)
-        ]
+        numbers = [*zip(("lhs", "rhs"), _norms(claim, certificate), strict=True)]
     pairs = [(name, certificate.claimed.get(name, math.nan), found) for name, found in numbers]
     stated = {check.name: check for check in certificate.hypotheses}
     named = sorted(check.name for check in certificate.hypotheses)
@@ -180,6 +177,18 @@ def _disagreement(
         if not (said == found or close):
             return f"the file states {name} = {said!r}, the recheck finds {found!r}"
     return None
+
+
+def _norms(claim: Claim, certificate: Certificate) -> tuple[float, float]:
+    """The norms of an identity's sides, by the slow twin where there is one."""
+    if claim.naive is not None:
+        left, right = slow_sides(claim, FLOATS, certificate.instance, certificate.variant)
+        return math.hypot(*left), math.hypot(*right)
+    kind = claim.instance_class
+    assert kind is not None
+    with float64():
+        sides = claim.evaluate(instance_from(kind, certificate.instance), certificate.variant)
+        return summarise(claim.kind, sides)
 
 
 def _recheck_frequency(claim: Claim, certificate: Certificate, variant: str) -> Recheck:

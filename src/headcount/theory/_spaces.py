@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from ..core import Array, BadArgument, check_count, check_positive
 from ._spaces_text import latex_array, latex_name, put
 from .families import into_ball, log_uniform, safe_norm
+from .slow import Arithmetic, below_axes, flattened, norm
 
 
 @dataclass(frozen=True)
@@ -41,19 +42,22 @@ class Size:
         check_count(f"high of {self.name}", self.high, least=self.low)
 
 
-Axis = Size | int
+Axis = Size | int | str
+"""A named size, a number, or in a record the letter of a size that its shapes give."""
 Sizes = Mapping[str, int]
 
 
 def length(axis: Axis, sizes: Sizes) -> int:
     """The length of an axis at given sizes."""
-    return sizes[axis.name] if isinstance(axis, Size) else axis
+    if isinstance(axis, int):
+        return axis
+    return sizes[axis.name if isinstance(axis, Size) else axis]
 
 
 def check_axes(shape: tuple[Any, ...]) -> tuple[Axis, ...]:
     """A shape made of sizes and whole numbers."""
     for axis in shape:
-        if not isinstance(axis, Size):
+        if not isinstance(axis, Size) and not (isinstance(axis, str) and axis.isidentifier()):
             check_count("shape", axis)
     return shape
 
@@ -103,11 +107,41 @@ class Space:
         raise NotImplementedError
 
 
-class _ArraySpace(Space):
-    """A space of arrays of one shape, with raw arrays of that shape."""
+class ArraySpace(Space):
+    """A space of arrays of one shape, with raw arrays of that shape.
 
-    def __init__(self, *shape: Axis) -> None:
+    A point given by hand (by a file, an audit) is measured: `measure(x) <= limit` where it lies in
+    the space, which `asks` says in words; `says` are a paper's own words for that.
+    """
+
+    asks: ClassVar[str] = ""
+    free: ClassVar[bool] = False
+    """Whether every array (of a class's domain) is a point."""
+    positive: ClassVar[bool] = False
+    """Whether entries that are not positive are outside any domain."""
+    fraction: ClassVar[bool] = False
+    """Whether entries must lie strictly between 0 and 1."""
+
+    def __init__(self, *shape: Axis, says: str = "") -> None:
         self.shape = check_axes(shape)
+        self.says = says
+
+    @property
+    def limit(self) -> float:
+        """What `measure` must not exceed."""
+        return 1.0
+
+    def measure(self, x: Any) -> Any:
+        """How far out a point is."""
+        raise NotImplementedError
+
+    def measure_slowly(self, num: Arithmetic, x: Any) -> Any:
+        """The same of nested lists, in slow arithmetic."""
+        raise NotImplementedError
+
+    if TYPE_CHECKING:  # a record's fields are arrays
+
+        def __get__(self, instance: object, owner: type | None = None) -> Array: ...
 
     @property
     def blocks(self) -> dict[str, tuple[Axis, ...]]:
@@ -118,7 +152,7 @@ class _ArraySpace(Space):
         return {"": np.asarray(self._random(rng, count, shape), dtype=np.float64)}
 
     def inside(self, raw: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
-        return {"": self._kept(raw[""])}
+        return {"": self.kept(raw[""])}
 
     def point(self, raw: Mapping[str, Any], sizes: Sizes) -> Any:
         return self.value(raw[""])
@@ -126,7 +160,7 @@ class _ArraySpace(Space):
     def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
         return _normal(rng, count, shape)
 
-    def _kept(self, x: Any) -> Any:
+    def kept(self, x: Any) -> Any:
         return self.value(x)
 
     def value(self, x: Any) -> Any:
@@ -168,22 +202,26 @@ def _scaled(rng: np.random.Generator, x: Array, low: float, high: float) -> Arra
     return x * log_uniform(rng, low, high, len(x)).reshape(-1, *[1] * (x.ndim - 1))
 
 
-class Reals(_ArraySpace):
+class Reals(ArraySpace):
     """All real arrays. The search looks at root mean squares from `smallest` to `largest`.
 
     Much smaller ones only show rounding: where the worst case is a limit at zero, the search comes
     as close to it as `smallest`.
     """
 
-    def __init__(self, *shape: Axis, smallest: float = 1e-4, largest: float = 1e6) -> None:
-        super().__init__(*shape)
+    free = True
+
+    def __init__(
+        self, *shape: Axis, smallest: float = 1e-4, largest: float = 1e6, says: str = ""
+    ) -> None:
+        super().__init__(*shape, says=says)
         self.smallest = check_positive("smallest", smallest)
         self.largest = check_positive("largest", largest)
 
     def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
         return _scaled(rng, _normal(rng, count, shape), 1e-2, 1e2)
 
-    def _kept(self, x: Any) -> Any:
+    def kept(self, x: Any) -> Any:
         size = safe_norm(x, axis=None) / math.sqrt(max(x.size, 1))
         wanted = jnp.clip(size, self.smallest, self.largest)
         # Inside the range this is a product with exactly one, and zero stays zero.
@@ -193,20 +231,40 @@ class Reals(_ArraySpace):
         return x
 
 
-class Ball(_ArraySpace):
-    """Arrays of Euclidean (Frobenius) norm at most `radius`."""
+class Ball(ArraySpace):
+    """Arrays of Euclidean (Frobenius) norm at most `radius`.
 
-    def __init__(self, *shape: Axis, radius: float = 1.0) -> None:
-        super().__init__(*shape)
+    With `batch`, so many leading axes are those of several arrays, each in the ball.
+    """
+
+    asks = "in the ball"
+
+    def __init__(self, *shape: Axis, radius: float = 1.0, batch: int = 0, says: str = "") -> None:
+        super().__init__(*shape, says=says)
         self.radius = check_positive("radius", radius)
+        self.batch = batch
+
+    @property
+    def limit(self) -> float:
+        return self.radius
+
+    def measure(self, x: Any) -> Any:
+        axes = x.ndim - self.batch
+        return jnp.max(safe_norm(x, axis=tuple(range(-axes, 0))) if axes else jnp.abs(x))
+
+    def measure_slowly(self, num: Arithmetic, x: Any) -> Any:
+        return num.largest([norm(num, flattened(part)) for part in below_axes(x, self.batch)])
 
     def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
-        x = np.asarray(into_ball_of(_normal(rng, count, shape), len(shape)))
-        lengths = np.where(rng.random(count) < 0.5, 1.0, rng.random(count)) * self.radius
-        return x * lengths.reshape(-1, *[1] * len(shape))
+        axes = len(shape) - self.batch
+        x = np.asarray(into_ball_of(_normal(rng, count, shape), axes))
+        many = (count, *shape[: self.batch])
+        lengths = np.where(rng.random(many) < 0.5, 1.0, rng.random(many)) * self.radius
+        return x * lengths.reshape(*many, *[1] * axes)
 
     def value(self, x: Any) -> Any:
-        return into_ball(x, self.radius, axes=x.ndim) if x.ndim else _clipped(x, self.radius)
+        axes = x.ndim - self.batch
+        return into_ball(x, self.radius, axes=axes) if axes else _clipped(x, self.radius)
 
     def formula(self, x: Array) -> tuple[str, str] | None:
         if np.linalg.norm(x) <= self.radius * (1 - 1e-15):
@@ -229,6 +287,18 @@ def into_ball_of(x: Array, axes: int) -> Array:
 class Sphere(Ball):
     """Arrays of Euclidean (Frobenius) norm `radius`."""
 
+    asks = "on the sphere: its norm is off by"
+
+    @property
+    def limit(self) -> float:
+        return 0.0
+
+    def measure(self, x: Any) -> Any:
+        return jnp.abs(safe_norm(x, axis=None) - self.radius)
+
+    def measure_slowly(self, num: Arithmetic, x: Any) -> Any:
+        return abs(norm(num, flattened(x)) - num.number(self.radius))
+
     def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
         return self.radius * into_ball_of(_normal(rng, count, shape), len(shape))
 
@@ -248,6 +318,9 @@ class Sphere(Ball):
 class Tokens(Ball):
     """Tokens as rows, each in the ball: the last axis has norm at most `radius`."""
 
+    def __init__(self, *shape: Axis, radius: float = 1.0, says: str = "") -> None:
+        super().__init__(*shape, radius=radius, batch=len(shape) - 1, says=says)
+
     def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
         x = into_ball_of(_normal(rng, count, shape), 1)
         inner = rng.random((count, *shape[:-1], 1))
@@ -265,7 +338,7 @@ class Tokens(Ball):
         return python, rf"{{x}}\text{{ with rows longer than {r} cut to {r}}}"
 
 
-class Simplex(_ArraySpace):
+class Simplex(ArraySpace):
     """Nonnegative entries with sum one along the last axis: raw entries over their sum."""
 
     def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
@@ -285,11 +358,24 @@ class Simplex(_ArraySpace):
         return python, r"|{x}|/\textstyle\sum|{x}|"
 
 
-class Box(_ArraySpace):
+class Box(ArraySpace):
     """Arrays with entries from `low` to `high`."""
 
-    def __init__(self, *shape: Axis, low: float = -1.0, high: float = 1.0) -> None:
-        super().__init__(*shape)
+    asks = "in the box: distance from its centre"
+
+    @property
+    def limit(self) -> float:
+        return (self.high - self.low) / 2
+
+    def measure(self, x: Any) -> Any:
+        return jnp.max(jnp.abs(x - (self.low + self.high) / 2))
+
+    def measure_slowly(self, num: Arithmetic, x: Any) -> Any:
+        centre = num.number((self.low + self.high) / 2)
+        return num.largest([abs(entry - centre) for entry in flattened(x)])
+
+    def __init__(self, *shape: Axis, low: float = -1.0, high: float = 1.0, says: str = "") -> None:
+        super().__init__(*shape, says=says)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise BadArgument("box", (low, high), "is no interval", fix="give low < high")
         self.low, self.high = float(low), float(high)
@@ -303,7 +389,7 @@ class Box(_ArraySpace):
         return jnp.clip(x, self.low, self.high)
 
 
-class Orthogonal(_ArraySpace):
+class Orthogonal(ArraySpace):
     """Orthogonal matrices: the product of the reflections I - 2 v v^T/|v|^2, v a row of `raw`.
 
     A zero row is no reflection; every orthogonal matrix is such a product.
@@ -316,7 +402,7 @@ class Orthogonal(_ArraySpace):
         x = rng.normal(size=(count, *shape))
         return np.where(rng.random((count, shape[0], 1)) < 0.25, 0.0, x)
 
-    def _kept(self, x: Any) -> Any:
+    def kept(self, x: Any) -> Any:
         lengths = safe_norm(x)[:, None]
         return x / jnp.where(lengths > 0, lengths, 1.0)
 
@@ -334,7 +420,7 @@ class Orthogonal(_ArraySpace):
         return python, r"\textstyle\prod_v(I-2vv^\top/|v|^2),\ v\text{ the rows of }{x}"
 
 
-class PositiveSemidefinite(_ArraySpace):
+class PositiveSemidefinite(ArraySpace):
     """Symmetric positive semidefinite matrices: B B^T for the raw matrix B."""
 
     def __init__(self, size: Axis) -> None:
@@ -344,8 +430,8 @@ class PositiveSemidefinite(_ArraySpace):
         x = _scaled(rng, rng.normal(size=(count, *shape)), 1e-1, 1e1)
         return np.where(rng.random((count, 1, shape[1])) < 0.25, 0.0, x)
 
-    def _kept(self, x: Any) -> Any:
-        return Reals(smallest=1e-3, largest=1e3)._kept(x)
+    def kept(self, x: Any) -> Any:
+        return Reals(smallest=1e-3, largest=1e3).kept(x)
 
     def value(self, x: Any) -> Any:
         return x @ x.T
@@ -354,19 +440,59 @@ class PositiveSemidefinite(_ArraySpace):
         return "{x} @ {x}.T", r"{x}{x}^\top"
 
 
-class Signs(_ArraySpace):
+class Positive(ArraySpace):
+    """Arrays of positive numbers. The search looks at entries from `low` to `high`."""
+
+    free = True
+    positive = True
+
+    def __init__(self, *shape: Axis, low: float = 1e-3, high: float = 1e3, says: str = "") -> None:
+        super().__init__(*shape, says=says)
+        self.low, self.high = check_positive("low", low), check_positive("high", high)
+
+    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
+        return log_uniform(rng, self.low, self.high, count, *shape)
+
+    def kept(self, x: Any) -> Any:
+        return jnp.clip(x, self.low, self.high)
+
+    def value(self, x: Any) -> Any:
+        return x
+
+
+class Fraction(Positive):
+    """Arrays of numbers strictly between 0 and 1, such as probabilities."""
+
+    fraction = True
+
+    def __init__(self, *shape: Axis, low: float = 1e-9, high: float = 0.5, says: str = "") -> None:
+        super().__init__(*shape, low=low, high=high, says=says)
+
+
+class Signs(ArraySpace):
     """Arrays of -1 and 1."""
 
     discrete = True
+    asks = "of signs: an entry is off by"
 
-    def _kept(self, x: Any) -> Any:
+    @property
+    def limit(self) -> float:
+        return 0.0
+
+    def measure(self, x: Any) -> Any:
+        return jnp.max(jnp.abs(jnp.abs(x) - 1.0))
+
+    def measure_slowly(self, num: Arithmetic, x: Any) -> Any:
+        return num.largest([abs(abs(entry) - 1) for entry in flattened(x)])
+
+    def kept(self, x: Any) -> Any:
         return jnp.clip(x, -1.0, 1.0)  # not only signs: small entries turn with small steps
 
     def value(self, x: Any) -> Any:
         return jnp.where(x < 0, -1.0, 1.0)
 
 
-class Integers(_ArraySpace):
+class Integers(ArraySpace):
     """Arrays of whole numbers from `low` to `high`, as floats."""
 
     discrete = True

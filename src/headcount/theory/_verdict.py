@@ -268,7 +268,7 @@ def _if_in_range(verdict: Verdict, instances: Instance) -> Verdict:
 
     Probabilities are exempt: their logarithms are what counts.
     """
-    if verdict.outcome is not Outcome.HOLDS:
+    if verdict.outcome is not Outcome.HOLDS or "_measured" in vars(instances):
         return verdict
     for name, value in arrays_of(instances).items():
         if isinstance(value, (str, int)) or name in getattr(instances, "fractions", ()):
@@ -293,7 +293,7 @@ def _event(claim: Claim, event: Check | None) -> tuple[Check, ...]:
 
 def _evaluate(claim: Claim, name: str, instance: Instance) -> tuple[tuple[Check, ...], Sides]:
     """Hypotheses and sides; compiled when the claim is one that can be searched."""
-    if not claim.families and claim.experiment is None:
+    if "_measured" in vars(instance) or not (claim.families or claim.experiment):
         checks = tuple(h.check(instance, name) for h in claim.hypotheses)
         return checks, claim.evaluate(instance, name)
     measured, sides = _evaluator(claim.sides, claim.hypotheses, name)(instance)

@@ -199,6 +199,21 @@ def flat(matrix: Matrix) -> list[Number]:
     return [entry for row in matrix for entry in row]
 
 
+def flattened(values: Any) -> list[Any]:
+    """The numbers in nested lists."""
+    if isinstance(values, (list, tuple)):
+        return [entry for part in values for entry in flattened(part)]
+    return [values]
+
+
+def below_axes(values: Any, axes: int) -> list[Any]:
+    """The parts of nested lists below so many leading axes."""
+    parts = [values]
+    for _ in range(axes):
+        parts = [part for several in parts for part in several]
+    return parts
+
+
 def times(matrix: Matrix, x: Vector) -> list[Number]:
     """Matrix times vector."""
     return [dot(row, x) for row in matrix]
