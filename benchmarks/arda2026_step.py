@@ -20,7 +20,8 @@ def step_function(m: int, *, fused: bool, n: int = N, T: int = T, chunk: int | N
     import numpy as np
 
     from headcount.core import MEAN_SQUARED, cast
-    from headcount.models import PooledAttention, paired
+    from headcount.models import paired
+    from headcount.papers.arda2026.model import PooledAttention
     from headcount.training import gradient_path, naive_path, omega
 
     model = PooledAttention(D, m)

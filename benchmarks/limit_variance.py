@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks._timing import target
 from headcount.core import activations, normal, stream
-from headcount.kernels import limit_arda2026
-from headcount.models import PooledAttention
+from headcount.papers.arda2026.limit import limit_arda2026
+from headcount.papers.arda2026.model import PooledAttention
 
 N, T, D, HEADS = 64, 16, 8, 512
 

@@ -21,7 +21,7 @@ def epochs(widths: list[int], images: int = 6000) -> dict[str, Any]:
     import jax.numpy as jnp
 
     from headcount.core import normal, stream
-    from headcount.models import VisionTransformer, collapse, lecun_vision
+    from headcount.papers.wu2023.vit import VisionTransformer, collapse, lecun_vision
     from headcount.training import EpochTraining, cross_entropy
 
     x = jnp.asarray(normal(stream(0, "x"), (images, 16, 49)), jnp.float32)

@@ -19,9 +19,10 @@ import numpy as np
 
 from benchmarks._timing import target
 from headcount.core import Array, normal, stream
-from headcount.models import Encoder, EncoderParams, initialisations, output_scale, softmax_scale
+from headcount.models import initialisations
 from headcount.papers.wu2023 import constants
 from headcount.papers.wu2023.conditions import Start, best_room, measure_start
+from headcount.papers.wu2023.model import Encoder, EncoderParams, output_scale, softmax_scale
 
 SHAPES = {"N=1 ds=1 d=1": (1, 1, 1), "N=2 ds=1 d=2": (2, 1, 2), "N=2 ds=2 d=4": (2, 2, 4),
           "N=4 ds=1 d=4": (4, 1, 4)}  # fmt: skip

@@ -29,6 +29,7 @@ from headcount.core import (
 )
 from headcount.kernels import ntk
 from headcount.lab._errors import CorruptFile, NewerFormat
+from headcount.papers import arda2026, deora2024, wu2023
 from headcount.theory import Reals, claims, lemma
 from headcount.training import (
     HeadBalls,
@@ -59,7 +60,7 @@ def rule(name: str) -> Any:
 def made() -> dict[str, Any]:
     """Objects made of what is registered, with arguments of their own."""
     squashed = activations["tanh"].scaled(1 / 3, 0.7)
-    model = models.PooledAttention(2, 4, squashed, models.seeded_query(2, 1))
+    model = arda2026.PooledAttention(2, 4, squashed, models.seeded_query(2, 1))
     x, y = normal(stream(0, "x"), (3, 2, 2)), np.ones(3)
     claim = next(c for c in claims.of_paper("arda2026") if c.hypotheses and c.families)
     config = {"model_options": {"activation": "sin"}, "data_options": {"nu": [1.0, 2.0, 3.0]}}
@@ -67,17 +68,17 @@ def made() -> dict[str, Any]:
         **{f"rule {name}": rule(name) for name in optimisers},
         "rule of one batch": optimisers["adam"](0.2, eps=1e-6, batch_size=3),
         **{f"law {name}": data.data_models[name]() for name in ("dm1", "dm2", "ar", "digit-pair")},
-        "teacher": data.TransportTeacher(T=3, d=2, anchors=2, pool=8),
+        "teacher": arda2026.TransportTeacher(T=3, d=2, anchors=2, pool=8),
         "arrays": data.Arrays(x, y),
         "scaled activation": squashed.scaled(2.0, 3.0),
         "model": model,
-        "encoder": models.Encoder(2, 3, 0.4, 0.5, "mean"),
-        "groups": models.HeadGroups(3, 2, (2, 3)),
+        "encoder": wu2023.Encoder(2, 3, 0.4, 0.5, "mean"),
+        "groups": deora2024.HeadGroups(3, 2, (2, 3)),
         "scaled claim": claim.with_bound_scaled(0.5).without_hypothesis(claim.hypotheses[0].name),
         "config": TrainConfig.of(config),
-        "run": train(models.PooledAttention(2, 4), models.paired(models.PooledAttention(2, 4), 0),
+        "run": train(arda2026.PooledAttention(2, 4), models.paired(arda2026.PooledAttention(2, 4), 0),
                      x, y, rule=gd(0.1), steps=2),
-        "kernel": ntk(models.PooledAttention(2, 4), models.paired(models.PooledAttention(2, 4), 0),
+        "kernel": ntk(arda2026.PooledAttention(2, 4), models.paired(arda2026.PooledAttention(2, 4), 0),
                       x),
     }  # fmt: skip
 

@@ -10,6 +10,7 @@ import pytest
 
 from headcount import core, data, kernels, lab, models, training
 from headcount.core import losses, normal, stream
+from headcount.papers import arda2026, deora2024, wu2023
 
 PACKAGES = (core, models, data, training, kernels, lab)
 OTHER_NAMES = {
@@ -42,8 +43,8 @@ def test_public_functions_use_one_name_per_idea() -> None:
 N, T, D = 4, 3, 2
 X = normal(stream(0, "x"), (N, T, D))
 Y = np.array([1.0, -1.0, -1.0, 1.0])
-ARDA, DEORA = models.PooledAttention(D, 4), models.MultiHeadAttention(T, D, 2)
-INDRNN, WU = models.IndRNN(D, 4), models.Encoder(D, 3, 0.4, 0.5, "mean")
+ARDA, DEORA = arda2026.PooledAttention(D, 4), deora2024.MultiHeadAttention(T, D, 2)
+INDRNN, WU = arda2026.IndRNN(D, 4), wu2023.Encoder(D, 3, 0.4, 0.5, "mean")
 
 
 def shaped(model: Any) -> Any:
@@ -63,19 +64,19 @@ def on_path(
     return value
 
 
-LAW = data.ARWindows(L=2, pairs=1)
+LAW = arda2026.ARWindows(L=2, pairs=1)
 K = np.array(X.reshape(N, -1) @ X.reshape(N, -1).T)
 START = shaped(ARDA)
 STACKED = jax.tree.map(lambda leaf: leaf[None], START)
 CALLS: dict[str, Callable[[Any], Any]] = {
     "core.loss_of": lambda loss: core.loss_of(loss).pointwise(X[:, 0, 0], Y),
     "core.total": lambda loss: core.total(loss, X[:, 0, 0], Y),
-    "training.arda2026_path": on_path(training.arda2026_path, ARDA, chunk=2),
-    "training.deora2024_path": on_path(training.deora2024_path, DEORA, chunk=2),
-    "training.indrnn_path": on_path(training.indrnn_path, INDRNN, chunk=2),
-    "training.wu2023_path": on_path(training.wu2023_path, WU, chunk=2),
+    "training.arda2026_path": on_path(arda2026.arda2026_path, ARDA, chunk=2),
+    "training.deora2024_path": on_path(deora2024.deora2024_path, DEORA, chunk=2),
+    "training.indrnn_path": on_path(arda2026.indrnn_path, INDRNN, chunk=2),
+    "training.wu2023_path": on_path(wu2023.wu2023_path, WU, chunk=2),
     "training.positional_path": on_path(
-        training.positional_path, models.PooledAttention(LAW.d, 4), *LAW.sample(N, 0), chunk=2,
+        arda2026.positional_path, arda2026.PooledAttention(LAW.d, 4), *LAW.sample(N, 0), chunk=2,
         tokens=LAW.token_form,
     ),
     "training.generic_path": on_path(training.generic_path, ARDA, chunk=2),

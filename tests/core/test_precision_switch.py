@@ -12,24 +12,27 @@ import pytest
 
 from headcount import kernels, models, training
 from headcount.core import LOGISTIC, mirrored_sum, normal, own_precision, stream, total
-from headcount.kernels._arda2026 import features_arda2026
-from headcount.kernels._deora2024 import features_deora2024
-from headcount.kernels._limit_wu2023 import angle, arc_cosine
-from headcount.kernels._wu2023 import features_wu2023, prepare_wu2023
-from headcount.models import spread_readout
+from headcount.papers import arda2026, deora2024, wu2023
+from headcount.papers.arda2026.kernel import features_arda2026
+from headcount.papers.deora2024.kernel import features_deora2024
+from headcount.papers.deora2024.model import spread_readout
+from headcount.papers.wu2023.kernel import features_wu2023, prepare_wu2023
+from headcount.papers.wu2023.limit import angle, arc_cosine
 from headcount.training import cross_entropy, sign_regression
 
 T, D, N = 3, 2, 4
-GROUPS = models.HeadGroups(T, D, (2, 3))
+GROUPS = deora2024.HeadGroups(T, D, (2, 3))
 X = normal(stream(0, "switch", "x"), (N, T, D))
 Y = np.array([1.0, -1.0, 1.0, -1.0])
 P, Q = (
-    models.MultiHeadParams(*(normal(stream(s, "switch", str(i)), k) for i, k in enumerate(shapes)))
+    deora2024.MultiHeadParams(
+        *(normal(stream(s, "switch", str(i)), k) for i, k in enumerate(shapes))
+    )
     for s, shapes in ((1, GROUPS.shapes()), (2, GROUPS.shapes()))
 )
 K, K0 = X[:, 0] @ X[:, 0].T, X[:, 1] @ X[:, 1].T + np.eye(N)
 LOSS = kernels.loss_function(GROUPS, LOGISTIC, X, Y)
-POOLED, ENCODER = models.PooledAttention(D, 4), models.Encoder(D, 5, 0.4, 0.5, "mean")
+POOLED, ENCODER = arda2026.PooledAttention(D, 4), wu2023.Encoder(D, 5, 0.4, 0.5, "mean")
 START, NTK_START = models.unpaired(POOLED, 0), models.ntk_normal(ENCODER, 0)
 BALLS = training.HeadBalls((("U", 0.1), ("W", 0.2)))
 

@@ -10,7 +10,9 @@ import pytest
 import scipy.linalg
 
 from headcount.core import BadArgument
-from headcount.data import ARWindows, assumption_holds, positional_channels
+from headcount.data import assumption_holds
+from headcount.papers.arda2026.ar import ARWindows
+from headcount.papers.arda2026.positional import positional_channels
 
 RELEASED = ARWindows(
     L=3,

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.data import DM1, DM2, Dataset, assumption_holds
+from headcount.data import Dataset, assumption_holds
+from headcount.papers.deora2024.dm1 import DM1
+from headcount.papers.deora2024.dm2 import DM2
 
 BOUNDED = DM1(T=8, d=7, M=3, S=1.5, zeta=0.25, noise="bounded", Z_mu=0.2, Z_nu=0.3, Z_orth=0.4)
 

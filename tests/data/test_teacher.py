@@ -11,7 +11,8 @@ import pytest
 from naive_arda2026 import label, transport
 
 from headcount.core import BadArgument, activations, float64, normal, seeded_query, stream
-from headcount.data import TransportMap, TransportTeacher, transported
+from headcount.papers.arda2026.teacher import TransportTeacher
+from headcount.papers.arda2026.transport_map import TransportMap, transported
 
 SMALL = TransportTeacher(T=4, d=3, anchors=5, nu=(3.0, 2.0, 0.4), pool=13)
 VARIANTS = {

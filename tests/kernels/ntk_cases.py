@@ -10,28 +10,29 @@ import numpy as np
 
 from headcount import models
 from headcount.core import activations, normal, stream
+from headcount.papers import arda2026, deora2024, wu2023
 
 T, D = 5, 4
 
 STRUCTURED: dict[str, Any] = {
-    "arda2026": models.PooledAttention(D, 6),
-    "arda2026-query": models.PooledAttention(
+    "arda2026": arda2026.PooledAttention(D, 6),
+    "arda2026-query": arda2026.PooledAttention(
         D, 3, activation=activations["erf"], query=models.seeded_query(D, 1)
     ),
-    "deora2024-full": models.MultiHeadAttention(T, D, 3, "full"),
-    "deora2024-pooling": models.MultiHeadAttention(T, D, 3, "pooling"),
-    "deora2024-last": models.MultiHeadAttention(T, D, 3, "last"),
-    "groups-full": models.HeadGroups(T, D, (3, 1, 7), "full"),
-    "groups-pooling": models.HeadGroups(T, D, (2, 5), "pooling"),
-    "groups-last": models.HeadGroups(T, D, (4,), "last"),
-    "wu2023-sum": models.Encoder(D, 9, 0.3, 0.5, "sum"),
-    "wu2023-narrow-mean": models.Encoder(D, 3, 0.3, 0.5, "mean"),
-    "wu2023-residual": models.Encoder(D, 9, 0.3, 0.5, "mean", residual=True),
+    "deora2024-full": deora2024.MultiHeadAttention(T, D, 3, "full"),
+    "deora2024-pooling": deora2024.MultiHeadAttention(T, D, 3, "pooling"),
+    "deora2024-last": deora2024.MultiHeadAttention(T, D, 3, "last"),
+    "groups-full": deora2024.HeadGroups(T, D, (3, 1, 7), "full"),
+    "groups-pooling": deora2024.HeadGroups(T, D, (2, 5), "pooling"),
+    "groups-last": deora2024.HeadGroups(T, D, (4,), "last"),
+    "wu2023-sum": wu2023.Encoder(D, 9, 0.3, 0.5, "sum"),
+    "wu2023-narrow-mean": wu2023.Encoder(D, 3, 0.3, 0.5, "mean"),
+    "wu2023-residual": wu2023.Encoder(D, 9, 0.3, 0.5, "mean", residual=True),
 }
 GENERIC: dict[str, Any] = {
-    "indrnn": models.IndRNN(D, 6),
-    "linear": models.LinearModel(T, D),
-    "two-layer": models.TwoLayerReLU(T * D, 8, 0.3),
+    "indrnn": arda2026.IndRNN(D, 6),
+    "linear": deora2024.LinearModel(T, D),
+    "two-layer": wu2023.TwoLayerReLU(T * D, 8, 0.3),
 }
 ALL = {**STRUCTURED, **GENERIC}
 
@@ -53,7 +54,7 @@ def slow_blocks(model: Any, params: Any, x1: Any, x2: Any) -> dict[str, np.ndarr
 
     Head groups are expanded to all their heads.
     """
-    if isinstance(model, models.HeadGroups):
+    if isinstance(model, deora2024.HeadGroups):
         params, model = model.expand(params), model.plain
     gradient = jax.jit(jax.jacrev(model))
 

@@ -7,7 +7,8 @@ import pytest
 
 from headcount.core import BadArgument, activations, normal, stream
 from headcount.kernels import fit_slope, kernel_rate
-from headcount.models import Encoder, PooledAttention
+from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.wu2023.model import Encoder
 
 
 def test_wu2023_rate_is_one_half_and_queries_vanish_like_one_over_width() -> None:

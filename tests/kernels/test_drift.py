@@ -9,6 +9,7 @@ import pytest
 from headcount import models
 from headcount.core import BadArgument
 from headcount.kernels import drift, drift_from, kernel_distance, ntk, relative_change
+from headcount.papers import arda2026, deora2024
 
 from .ntk_cases import ALL, random_params, samples
 
@@ -88,14 +89,14 @@ def test_bad_requests_are_named():
     with pytest.raises(BadArgument, match="not a block"):
         drift(MODEL, START, END, X, frozen=("c",))
     with pytest.raises(BadArgument, match="params"):
-        drift(models.LinearModel(5, 4), START, END, X)
+        drift(deora2024.LinearModel(5, 4), START, END, X)
 
 
 def test_drift_is_a_training_recorder(tmp_path) -> None:
     """Every k steps of a run, and stored with it."""
     from headcount.training import gd, train
 
-    model = models.PooledAttention(d=2, m=4)
+    model = arda2026.PooledAttention(d=2, m=4)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(5, 3, 2)), rng.normal(size=5)
 

@@ -32,7 +32,8 @@ from headcount.kernels import (
     train_linearised,
     weight_movement,
 )
-from headcount.models import HeadGroups, MultiHeadParams, outputs, over_heads
+from headcount.models import outputs, over_heads
+from headcount.papers.deora2024.model import HeadGroups, MultiHeadParams
 from headcount.training import (
     AttentionMass,
     HeadBalls,

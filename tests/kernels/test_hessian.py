@@ -19,14 +19,10 @@ from headcount.kernels import (
     loss_function,
     model_function,
 )
-from headcount.models import (
-    Encoder,
-    MultiHeadAttention,
-    MultiHeadParams,
-    PooledAttention,
-    ntk_normal,
-    unpaired,
-)
+from headcount.models import ntk_normal, unpaired
+from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
+from headcount.papers.wu2023.model import Encoder
 
 
 def dense(function, params) -> np.ndarray:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, normal, stream
-from headcount.kernels import limit_ntk, limit_wu2023
-from headcount.models import Encoder
+from headcount.kernels import limit_ntk
+from headcount.papers.wu2023.limit import limit_wu2023
+from headcount.papers.wu2023.model import Encoder
 
 
 def tokens(n: int = 4, T: int = 3, d: int = 3) -> np.ndarray:

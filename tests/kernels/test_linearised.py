@@ -19,16 +19,10 @@ from headcount.core import (
     total,
 )
 from headcount.kernels import Linearised, train_linearised
-from headcount.models import (
-    Encoder,
-    MultiHeadAttention,
-    MultiHeadParams,
-    PooledAttention,
-    PooledAttentionParams,
-    ntk_normal,
-    outputs,
-    unpaired,
-)
+from headcount.models import ntk_normal, outputs, unpaired
+from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
+from headcount.papers.wu2023.model import Encoder
 
 
 def problem(n: int = 5) -> tuple[PooledAttention, PooledAttentionParams, np.ndarray, np.ndarray]:

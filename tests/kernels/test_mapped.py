@@ -6,8 +6,10 @@ import jax
 import numpy as np
 
 from headcount.core import normal, stream
-from headcount.kernels import extreme_eigenvalues, kernel_regression, limit_arda2026, ntk
-from headcount.models import PooledAttention, initialisations
+from headcount.kernels import extreme_eigenvalues, kernel_regression, ntk
+from headcount.models import initialisations
+from headcount.papers.arda2026.limit import limit_arda2026
+from headcount.papers.arda2026.model import PooledAttention
 
 MODEL = PooledAttention(2, 6)
 X = normal(stream(0, "x"), (5, 3, 2))

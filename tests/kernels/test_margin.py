@@ -22,7 +22,12 @@ from headcount.kernels import (
     tangent_kernel,
 )
 from headcount.kernels._margin import _gap, _polished
-from headcount.models import LinearModel, LinearParams, MultiHeadAttention, MultiHeadParams
+from headcount.papers.deora2024.model import (
+    LinearModel,
+    LinearParams,
+    MultiHeadAttention,
+    MultiHeadParams,
+)
 
 
 def separable(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

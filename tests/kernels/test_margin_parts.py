@@ -22,7 +22,7 @@ from headcount.kernels import (
 from headcount.kernels import _lambda_min as lambda_min
 from headcount.kernels import _margin as margins
 from headcount.kernels._lambda_min import SmallestEigenvalue
-from headcount.models import LinearModel, LinearParams
+from headcount.papers.deora2024.model import LinearModel, LinearParams
 
 EPS = float(np.finfo(np.float64).eps)
 BOTH = np.array([1, -1])

@@ -17,7 +17,9 @@ from headcount.kernels import (
     ntk_to_file,
     train_linearised,
 )
-from headcount.models import Encoder, PooledAttention, ntk_normal, paired
+from headcount.models import ntk_normal, paired
+from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.wu2023.model import Encoder
 
 MODEL = PooledAttention(3, 4)
 START = paired(MODEL, 0)

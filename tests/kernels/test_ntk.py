@@ -10,6 +10,7 @@ import pytest
 from headcount import models
 from headcount.core import BadArgument, normal, stream
 from headcount.kernels import ntk, ntk_vector_product, traced_ntk
+from headcount.papers import arda2026, deora2024, wu2023
 
 from .ntk_cases import ALL, GENERIC, STRUCTURED, D, T, random_params, samples, slow_blocks
 
@@ -116,7 +117,7 @@ def test_chunks_and_recomputed_features_are_the_whole(monkeypatch):
 
 def test_permuting_heads_or_tokens_changes_nothing():
     x = samples(4)
-    pooled = models.PooledAttention(D, 6, query=models.seeded_query(D, 0))
+    pooled = arda2026.PooledAttention(D, 6, query=models.seeded_query(D, 0))
     params = random_params(pooled)
     K = ntk(pooled, params, x).total
     heads = np.array([3, 0, 5, 1, 4, 2])
@@ -130,13 +131,13 @@ def test_permuting_heads_or_tokens_changes_nothing():
 
 def test_one_token_has_no_attention_to_train():
     x = samples(4, tokens=1)
-    pooled, encoder = models.PooledAttention(D, 6), models.Encoder(D, 8, 0.3, 0.5, "sum")
-    many = models.MultiHeadAttention(1, D, 3, "full")
+    pooled, encoder = arda2026.PooledAttention(D, 6), wu2023.Encoder(D, 8, 0.3, 0.5, "sum")
+    many = deora2024.MultiHeadAttention(1, D, 3, "full")
     for model, silent in ((pooled, "W"), (many, "W"), (encoder, "W_Q"), (encoder, "W_K")):
         assert np.max(np.abs(ntk(model, random_params(model), x).blocks[silent])) == 0
     # With one token the encoder is the two-layer network on that token.
     theta = random_params(encoder)
-    twin = ntk(models.TwoLayerReLU(D, 8, 0.5), models.TwoLayerParams(theta.W_V, theta.w_O), x)
+    twin = ntk(wu2023.TwoLayerReLU(D, 8, 0.5), wu2023.TwoLayerParams(theta.W_V, theta.w_O), x)
     close(ntk(encoder, theta, x).total, twin.total)
 
 
@@ -144,7 +145,7 @@ def test_deviation_from_a_wide_kernel_falls_like_the_root_of_the_width():
     x = samples(6) / 3
 
     def kernel(m, seed):
-        model = models.PooledAttention(D, m)
+        model = arda2026.PooledAttention(D, m)
         return ntk(model, models.unpaired(model, seed), x, blocks="total").total
 
     wide = 16384
@@ -291,11 +292,11 @@ def test_result_is_frozen_and_describes_itself(tmp_path):
 
 
 def test_a_subclass_that_changes_f_does_not_inherit_the_fast_path():
-    class Doubled(models.PooledAttention):
+    class Doubled(arda2026.PooledAttention):
         def __call__(self, params, x):
             return 2 * super().__call__(params, x)
 
-    base, doubled = models.PooledAttention(D, 4), Doubled(D, 4)
+    base, doubled = arda2026.PooledAttention(D, 4), Doubled(D, 4)
     params = random_params(base)
     K = ntk(doubled, params, samples(3))
     assert K.method == "jacobian"

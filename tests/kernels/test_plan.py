@@ -7,13 +7,13 @@ import psutil
 import pytest
 from rich.filesize import decimal
 
-from headcount import models
 from headcount.core import available_memory
 from headcount.kernels import KernelTooLarge, ntk, plan_ntk
+from headcount.papers import arda2026
 
 from .ntk_cases import D, random_params, samples
 
-MODEL = models.PooledAttention(D, 6)
+MODEL = arda2026.PooledAttention(D, 6)
 PARAMS = random_params(MODEL)
 
 

@@ -9,7 +9,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from headcount import models
 from headcount.core import BadArgument, normal, stream
 from headcount.kernels import (
     NTKOperator,
@@ -19,10 +18,11 @@ from headcount.kernels import (
     smallest_eigenvalue,
     trace,
 )
+from headcount.papers import arda2026
 
 from .ntk_cases import ALL, D, random_params, samples
 
-WIDE = models.PooledAttention(D, 64)
+WIDE = arda2026.PooledAttention(D, 64)
 THETA = random_params(WIDE)
 
 

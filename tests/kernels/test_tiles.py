@@ -16,10 +16,11 @@ import xarray as xr
 from headcount import models
 from headcount.core import BadArgument
 from headcount.kernels import ntk, ntk_to_file
+from headcount.papers import arda2026
 
 from .ntk_cases import D, random_params, samples
 
-MODEL = models.PooledAttention(D, 6)
+MODEL = arda2026.PooledAttention(D, 6)
 PARAMS = random_params(MODEL)
 X = samples(10)
 
@@ -87,7 +88,7 @@ def test_a_half_written_tile_is_computed_again(tmp_path):
         ({"dtype": "float32"}, "dtype"),
         ({"blocks": "each"}, "blocks"),
         ({"frozen": ("c",)}, "trained"),
-        ({"model": models.PooledAttention(D, 6, models.activations["sin"])}, "model"),
+        ({"model": arda2026.PooledAttention(D, 6, models.activations["sin"])}, "model"),
     ],
 )
 def test_a_file_of_another_kernel_is_refused(tmp_path, change, part):

@@ -11,28 +11,23 @@ import pytest
 
 from headcount.core import BadArgument, activations, normal, rademacher, stream
 from headcount.models import (
-    Encoder,
-    HeadGroups,
-    IndRNN,
-    LinearModel,
-    MultiHeadAttention,
-    PooledAttention,
-    TwoLayerReLU,
     first_step_row,
     he,
     initialisations,
     lecun,
     ntk_normal,
-    output_scale,
     outputs,
     paired,
     paired_indrnn,
-    softmax_scale,
     two_phase,
     two_phase_groups,
     unpaired,
     zero,
 )
+from headcount.papers.arda2026.indrnn import IndRNN
+from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.deora2024.model import HeadGroups, LinearModel, MultiHeadAttention
+from headcount.papers.wu2023.model import Encoder, TwoLayerReLU, output_scale, softmax_scale
 
 ENCODER = Encoder(d=3, d_m=5, tau0=0.5, tau1=1.0, pooling="sum")
 POOLED = PooledAttention(d=3, m=6)

@@ -10,19 +10,16 @@ import numpy as np
 import pytest
 
 from headcount.core import activations, normal, seeded_query, stream
-from headcount.models import (
-    Encoder,
+from headcount.models import Model, models, outputs
+from headcount.papers.arda2026.indrnn import IndRNN
+from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.deora2024.model import (
     HeadGroups,
-    IndRNN,
     LinearModel,
-    Model,
     MultiHeadAttention,
-    PooledAttention,
-    TwoLayerReLU,
-    models,
-    outputs,
     spread_readout,
 )
+from headcount.papers.wu2023.model import Encoder, TwoLayerReLU
 
 # One case per line: the model and the number T of tokens of its samples.
 CASES = {

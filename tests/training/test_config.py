@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from headcount.core import MEAN_SQUARED, BadArgument, losses, papers
-from headcount.data import DM1
-from headcount.models import HeadGroups, initialisations, two_phase, two_phase_groups
+from headcount.models import initialisations, two_phase, two_phase_groups
+from headcount.papers.deora2024.dm1 import DM1
+from headcount.papers.deora2024.model import HeadGroups
 from headcount.training import (
     ProblemConfig,
     TrainConfig,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, normal, stream
-from headcount.models import BLOCKS, VisionTransformer, collapse, lecun_vision
+from headcount.papers.wu2023.vit import BLOCKS, VisionTransformer, collapse, lecun_vision
 from headcount.training import EpochTraining, cross_entropy, sign_regression
 
 P, T, D, N = 5, 6, 3, 40

@@ -7,9 +7,9 @@ import pytest
 from training_problems import compare_with_twin
 
 from headcount.core import activations, losses, normal, stream
-from headcount.models import IndRNN, IndRNNParams
+from headcount.papers.arda2026.fast_indrnn import indrnn_chunk, indrnn_path
+from headcount.papers.arda2026.indrnn import IndRNN, IndRNNParams
 from headcount.training import gradient_path
-from headcount.training._path_indrnn import indrnn_chunk, indrnn_path
 
 
 def draw(n: int, T: int, d: int, m: int) -> tuple:

@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, losses, normal, seeded_query, stream
-from headcount.data import ARWindows
-from headcount.models import IndRNN, IndRNNParams, PooledAttention, PooledAttentionParams
-from headcount.training import (
-    gd,
-    gradient_path,
-    indrnn_path,
-    naive_path,
-    positional_path,
-    sgd,
-    train,
-)
+from headcount.papers.arda2026.ar import ARWindows
+from headcount.papers.arda2026.fast_indrnn import indrnn_path
+from headcount.papers.arda2026.fast_positional import positional_path
+from headcount.papers.arda2026.indrnn import IndRNN, IndRNNParams
+from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.training import gd, gradient_path, naive_path, sgd, train
 
 M = 4
 

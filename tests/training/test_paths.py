@@ -12,24 +12,13 @@ import pytest
 from training_problems import Cubic, CubicParams, pooled
 
 from headcount.core import FixedQuery, LastToken, activations, losses, seeded_query
-from headcount.models import (
-    Encoder,
-    HeadGroups,
-    MultiHeadAttention,
-    PooledAttention,
-    initialisations,
-)
-from headcount.training import (
-    GradientPath,
-    adam,
-    arda2026_chunk,
-    arda2026_path,
-    generic_path,
-    gradient_path,
-    naive_path,
-    train,
-)
-from headcount.training import _path_arda2026 as fused
+from headcount.models import initialisations
+from headcount.papers.arda2026 import fast as fused
+from headcount.papers.arda2026.fast import arda2026_chunk, arda2026_path
+from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.deora2024.model import HeadGroups, MultiHeadAttention
+from headcount.papers.wu2023.model import Encoder
+from headcount.training import GradientPath, adam, generic_path, gradient_path, naive_path, train
 from headcount.training._paths import balanced, into_chunks, map_over_chunks, sum_over_chunks
 
 

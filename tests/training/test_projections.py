@@ -7,7 +7,7 @@ import pytest
 from training_problems import pooled
 
 from headcount.core import BadArgument
-from headcount.models import IndRNNParams
+from headcount.papers.arda2026.indrnn import IndRNNParams
 from headcount.training import HeadBalls, NoProjection, omega, omega_indrnn
 
 RADII = (0.3, 0.7, 1.1)

@@ -11,7 +11,8 @@ import pytest
 from training_problems import linear, linear_loss, pooled
 
 from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument
-from headcount.models import Encoder, EncoderParams, HeadGroups, MultiHeadParams
+from headcount.papers.deora2024.model import HeadGroups, MultiHeadParams
+from headcount.papers.wu2023.model import Encoder, EncoderParams
 from headcount.training import (
     AttentionMass,
     Run,

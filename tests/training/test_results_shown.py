@@ -6,11 +6,12 @@ import numpy as np
 import optax
 import pytest
 
-from headcount import data, kernels, models, training
+from headcount import kernels, models, training
 from headcount.core import BadArgument
+from headcount.papers import arda2026
 from headcount.training import TrainConfig
 
-TEACHER = data.TransportTeacher(T=3, d=2, pool=16, anchors=3)
+TEACHER = arda2026.TransportTeacher(T=3, d=2, pool=16, anchors=3)
 CONFIG = TrainConfig(
     width=4,
     n=12,
@@ -25,7 +26,7 @@ CONFIG = TrainConfig(
 
 @pytest.fixture(scope="module")
 def problem():
-    model = models.PooledAttention(2, 4)
+    model = arda2026.PooledAttention(2, 4)
     return model, models.paired(model, seed=0), *TEACHER.sample(12, seed=0)
 
 
@@ -66,12 +67,12 @@ def test_a_run_plots_itself(run):
 
 
 def test_activations_go_by_name(problem):
-    named = models.PooledAttention(2, 4, activation="tanh")
+    named = arda2026.PooledAttention(2, 4, activation="tanh")
     assert named == problem[0]
-    assert models.IndRNN(2, 4, activation="sin").activation.name == "sin"
-    assert data.TransportTeacher(activation="erf").activation.name == "erf"
+    assert arda2026.IndRNN(2, 4, activation="sin").activation.name == "sin"
+    assert arda2026.TransportTeacher(activation="erf").activation.name == "erf"
     with pytest.raises(BadArgument, match="give a name: tanh, erf"):
-        models.PooledAttention(2, 4, activation=np.tanh)
+        arda2026.PooledAttention(2, 4, activation=np.tanh)
 
 
 def test_an_optax_transformation_is_a_rule(problem):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headcount.core import losses
-from headcount.models import LinearModel, LinearParams
+from headcount.papers.deora2024.model import LinearModel, LinearParams
 from headcount.training import gd
 from headcount.training._loop import Loop, Problem, batch_indices
 from headcount.training._programs import _each_seed

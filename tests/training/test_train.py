@@ -19,7 +19,8 @@ from training_problems import (
 )
 
 from headcount.core import BadArgument
-from headcount.models import LinearModel, LinearParams, PooledAttention
+from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.deora2024.model import LinearModel, LinearParams
 from headcount.training import (
     HeadBalls,
     Run,

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, losses
-from headcount.models import Encoder, HeadGroups, LinearModel, LinearParams, PooledAttention
+from headcount.papers.arda2026.fast import arda2026_chunk
+from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.deora2024.fast import deora2024_chunk
+from headcount.papers.deora2024.model import HeadGroups, LinearModel, LinearParams
+from headcount.papers.wu2023.fast import wu2023_chunk
+from headcount.papers.wu2023.model import Encoder
 from headcount.training import (
     ProblemConfig,
     TrainConfig,
@@ -24,9 +29,6 @@ from headcount.training import (
 )
 from headcount.training import _paths as paths
 from headcount.training._devices import check_split, sample_mesh
-from headcount.training._path_arda2026 import arda2026_chunk
-from headcount.training._path_deora2024 import deora2024_chunk
-from headcount.training._path_wu2023 import wu2023_chunk
 from headcount.training._recipes import inverse_root
 from headcount.training._train import _listed, _validation, stack_seeds
 

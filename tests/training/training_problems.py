@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headcount.models import LinearModel, LinearParams, PooledAttention, PooledAttentionParams
+from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.papers.deora2024.model import LinearModel, LinearParams
 from headcount.training import losses, naive_path
 
 

@@ -1,6 +1,5 @@
 """Data models of the three papers, each with the assumption it claims and a way to measure it."""
 
-from ._ar import ARWindows as ARWindows
 from ._base import DataModel as DataModel
 from ._base import Dataset as Dataset
 from ._base import Measurement as Measurement
@@ -13,10 +12,6 @@ from ._checkpoints import Checkpoint as Checkpoint
 from ._checkpoints import find_checkpoint as find_checkpoint
 from ._checkpoints import located as located
 from ._checkpoints import planned_checkpoint as planned_checkpoint
-from ._digit_pair import DigitPair as DigitPair
-from ._dm1 import DM1 as DM1
-from ._dm2 import DM2 as DM2
-from ._dm2 import Planted as Planted
 from ._files import FileSet as FileSet
 from ._files import data_folder as data_folder
 from ._gaussian import GaussianTokens as GaussianTokens
@@ -29,8 +24,6 @@ from ._images import chosen_images as chosen_images
 from ._images import load_images as load_images
 from ._images import patches as patches
 from ._images import read_idx as read_idx
-from ._positional import PositionalTokens as PositionalTokens
-from ._positional import positional_channels as positional_channels
 from ._reviews import REVIEW_CHOICES as REVIEW_CHOICES
 from ._reviews import REVIEW_SETS as REVIEW_SETS
 from ._reviews import Reviews as Reviews
@@ -39,7 +32,6 @@ from ._reviews import load_reviews as load_reviews
 from ._reviews import some_reviews as some_reviews
 from ._series import read_series as read_series
 from ._series import windows_of_series as windows_of_series
-from ._teacher import TransportTeacher as TransportTeacher
 from ._text import TEXTS as TEXTS
 from ._text import chosen_text as chosen_text
 from ._text import embedded as embedded
@@ -55,11 +47,3 @@ from ._tokens import padded_width as padded_width
 from ._tokens import restrict_vocabulary as restrict_vocabulary
 from ._tokens import tokenise as tokenise
 from ._tokens import tokenise_words as tokenise_words
-from ._transport import TransportMap as TransportMap
-from ._transport import TransportVectors as TransportVectors
-from ._transport import transported as transported
-from ._wu2023 import GaussianRegression as GaussianRegression
-from ._wu2023 import VectorInput as VectorInput
-from ._wu2023 import encoder_assumptions as encoder_assumptions
-from ._wu2023 import pair_products as pair_products
-from ._wu2023 import tail_exponent as tail_exponent

@@ -1,13 +1,11 @@
 """Tangent kernels: empirical and limiting, their spectra, and what they predict."""
 
 from ..models import Linearised as Linearised
-from ._arda2026 import features_arda2026 as features_arda2026
 from ._convergence import KernelRate as KernelRate
 from ._convergence import Slope as Slope
 from ._convergence import fit_slope as fit_slope
 from ._convergence import kernel_rate as kernel_rate
 from ._convergence import limit_ntk as limit_ntk
-from ._deora2024 import features_deora2024 as features_deora2024
 from ._drift import drift as drift
 from ._drift import drift_from as drift_from
 from ._drift import kernel_distance as kernel_distance
@@ -32,10 +30,7 @@ from ._hessian import model_function as model_function
 from ._lambda_min import RoundingWarning as RoundingWarning
 from ._lambda_min import SmallestEigenvalue as SmallestEigenvalue
 from ._lambda_min import smallest_eigenvalue as smallest_eigenvalue
-from ._limit_arda2026 import limit_arda2026 as limit_arda2026
 from ._limit_kernel import LimitKernel as LimitKernel
-from ._limit_wu2023 import arc_cosine as arc_cosine
-from ._limit_wu2023 import limit_wu2023 as limit_wu2023
 from ._linearised import LinearisedRun as LinearisedRun
 from ._linearised import train_linearised as train_linearised
 from ._margin import Margin as Margin
@@ -62,4 +57,3 @@ from ._spectrum import extreme_eigenvalues as extreme_eigenvalues
 from ._spectrum import trace as trace
 from ._tiles import TiledNTK as TiledNTK
 from ._tiles import ntk_to_file as ntk_to_file
-from ._wu2023 import features_wu2023 as features_wu2023

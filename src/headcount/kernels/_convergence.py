@@ -10,10 +10,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ..core import Array, BadArgument, check_count, check_fraction
-from ..models import Encoder, PooledAttention, ntk_normal, output_scale, paired, softmax_scale
-from ._limit_arda2026 import limit_arda2026
+from ..models import ntk_normal, paired
+from ..papers.arda2026.limit import limit_arda2026
+from ..papers.arda2026.model import PooledAttention
+from ..papers.wu2023.limit import limit_wu2023
+from ..papers.wu2023.model import Encoder, output_scale, softmax_scale
 from ._limit_kernel import LimitKernel
-from ._limit_wu2023 import limit_wu2023
 from ._ntk import ntk
 
 if TYPE_CHECKING:

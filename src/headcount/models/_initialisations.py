@@ -20,10 +20,16 @@ from ..core import (
     stream,
     substream,
 )
-from ._arda2026 import PooledAttention, PooledAttentionParams
-from ._deora2024 import HeadGroups, LinearModel, LinearParams, MultiHeadAttention, MultiHeadParams
-from ._indrnn import IndRNN, IndRNNParams
-from ._wu2023 import Encoder, EncoderParams, TwoLayerParams, TwoLayerReLU
+from ..papers.arda2026.indrnn import IndRNN, IndRNNParams
+from ..papers.arda2026.model import PooledAttention, PooledAttentionParams
+from ..papers.deora2024.model import (
+    HeadGroups,
+    LinearModel,
+    LinearParams,
+    MultiHeadAttention,
+    MultiHeadParams,
+)
+from ..papers.wu2023.model import Encoder, EncoderParams, TwoLayerParams, TwoLayerReLU
 
 initialisations: Registry[Callable[..., Any]] = Registry("initialisation")
 """Functions (model, seed, **options) -> params, by name."""

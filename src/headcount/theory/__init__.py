@@ -52,11 +52,11 @@ from ._lemma import given as given
 from ._lemma import lemma as lemma
 from ._pytree import Batch as Batch
 from ._pytree import instance_class as instance_class
+from ._recheck import Recheck as Recheck
+from ._recheck import recheck as recheck
 from ._record import Choice as Choice
 from ._record import Record as Record
 from ._record import Static as Static
-from ._recheck import Recheck as Recheck
-from ._recheck import recheck as recheck
 from ._registry import claims as claims
 from ._search import Budget as Budget
 from ._setting import Setting as Setting

@@ -15,7 +15,7 @@ from ._lemma import Lemma
 
 
 def line_of(lemma: Lemma, variant: str, value: float, step: Equation | None) -> str:
-    """" in line 3 of my_lemma.py": where the constant was made or, failing that, taken."""
+    """ " in line 3 of my_lemma.py": where the constant was made or, failing that, taken."""
     code = lemma.function.__code__
     file = Path(code.co_filename)
     closed_over = inspect.getclosurevars(lemma.function)

@@ -24,15 +24,6 @@ from ._epochs import sign_regression as sign_regression
 from ._finetuning import FineTuning as FineTuning
 from ._finetuning import FineTuningState as FineTuningState
 from ._finetuning import losses_and_hits as losses_and_hits
-from ._path_arda2026 import arda2026_chunk as arda2026_chunk
-from ._path_arda2026 import arda2026_path as arda2026_path
-from ._path_deora2024 import deora2024_chunk as deora2024_chunk
-from ._path_deora2024 import deora2024_path as deora2024_path
-from ._path_indrnn import indrnn_chunk as indrnn_chunk
-from ._path_indrnn import indrnn_path as indrnn_path
-from ._path_positional import positional_path as positional_path
-from ._path_wu2023 import wu2023_chunk as wu2023_chunk
-from ._path_wu2023 import wu2023_path as wu2023_path
 from ._paths import BlockJacobian as BlockJacobian
 from ._paths import GradientPath as GradientPath
 from ._paths import fold_chunks as fold_chunks

@@ -25,7 +25,8 @@ from ..core import (
     total,
 )
 from ..core._tree import blocks, named_leaves
-from ..models import Linearised, PooledAttention, over_heads
+from ..models import Linearised, over_heads
+from ..papers.arda2026.model import PooledAttention
 from ._paths import Chunks, GradientPath, Samples, fold_chunks, into_chunks, map_over_chunks
 
 

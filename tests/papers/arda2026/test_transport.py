@@ -10,15 +10,16 @@ import pytest
 
 from headcount.core import BadArgument, float64
 from headcount.core._tree import named_leaves
-from headcount.data import TransportMap
 from headcount.kernels import Linearised
-from headcount.models import PooledAttention, PooledAttentionParams, paired
+from headcount.models import paired
+from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
 from headcount.papers.arda2026.transport import (
     TransportProblem,
     easiest_transport,
     smallest_transport,
     transported,
 )
+from headcount.papers.arda2026.transport_map import TransportMap
 from headcount.training import TrainConfig, build
 
 

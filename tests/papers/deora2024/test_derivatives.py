@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.models import MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024 import constants, model, naive
 from headcount.papers.deora2024.instances import ModelInstance, opposite_model, opposite_tokens
+from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.theory import claims, judge
 from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_data

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, float64
-from headcount.data import DM1, Arrays
-from headcount.models import MultiHeadAttention, MultiHeadParams, zero
+from headcount.data import Arrays
+from headcount.models import zero
 from headcount.papers.deora2024 import observed
+from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.leave_one_out import LeftOutInstance, pairs_of
 from headcount.papers.deora2024.mixture import MixtureInstance
 from headcount.papers.deora2024.mixture_samples import first_phase_row, offered_mixtures
+from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024.observed import merged
 from headcount.papers.deora2024.stability import leave_one_out
 from headcount.papers.deora2024.subject import slack, subject

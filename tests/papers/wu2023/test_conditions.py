@@ -10,10 +10,11 @@ import pytest
 import scipy.optimize
 
 from headcount.core import BadArgument
-from headcount.models import Encoder, initialisations, output_scale, softmax_scale
+from headcount.models import initialisations
 from headcount.papers.wu2023 import conditions, constants, naive_constants
 from headcount.papers.wu2023.conditions import Start, best_room, measure_start, ratios_at
 from headcount.papers.wu2023.constants import Norms, Sizes
+from headcount.papers.wu2023.model import Encoder, output_scale, softmax_scale
 from headcount.papers.wu2023.setting import Setting
 from headcount.theory import claims, theorem_answers
 from headcount.theory.slow import FLOATS

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from headcount.core import Array
-from headcount.kernels import limit_wu2023, ntk
-from headcount.models import Encoder, EncoderParams, TwoLayerParams, TwoLayerReLU, initialisations
+from headcount.kernels import ntk
+from headcount.models import initialisations
 from headcount.papers.wu2023 import model, naive
 from headcount.papers.wu2023.constants import effective_tau1
 from headcount.papers.wu2023.instances import ModelInstance, draw_model
+from headcount.papers.wu2023.limit import limit_wu2023
+from headcount.papers.wu2023.model import Encoder, EncoderParams, TwoLayerParams, TwoLayerReLU
 from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import FLOATS

@@ -8,10 +8,12 @@ import jax
 import numpy as np
 
 from headcount.core import float64, stream
-from headcount.kernels import limit_wu2023, ntk
-from headcount.models import Encoder, EncoderParams, initialisations, output_scale, softmax_scale
+from headcount.kernels import ntk
+from headcount.models import initialisations
 from headcount.papers.wu2023 import constants, model, proposition_1, runs
 from headcount.papers.wu2023.hessian import scalar_hessian
+from headcount.papers.wu2023.limit import limit_wu2023
+from headcount.papers.wu2023.model import Encoder, EncoderParams, output_scale, softmax_scale
 from headcount.papers.wu2023.rates import WidthTable
 from headcount.papers.wu2023.runs import RUNS, RunInstance, watched
 from headcount.theory import Outcome, claims, judge

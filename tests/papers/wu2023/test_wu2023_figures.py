@@ -13,12 +13,14 @@ import pytest
 from drawing_checks import keys_on_data
 from headcount import kernels, lab, report
 from headcount.core import BadArgument
-from headcount.data import GaussianRegression
-from headcount.kernels._limit_wu2023 import arc_cosine
-from headcount.models import Encoder, EncoderParams, initialisations, lecun
+from headcount.models import initialisations, lecun
+from headcount.papers import wu2023
 from headcount.papers.wu2023.figures import curves, fig2, fig5, images, tails
+from headcount.papers.wu2023.limit import arc_cosine
 from headcount.papers.wu2023.measurements import synthetic, vit, widths
 from headcount.papers.wu2023.measurements.tails import tail_levels, tail_of
+from headcount.papers.wu2023.model import Encoder, EncoderParams
+from headcount.papers.wu2023.regression import GaussianRegression
 
 IDS = [f"wu2023/{name}" for name in (
     *(f"fig{number}" for number in range(1, 10)), "hessian", "limit", "scaling",
@@ -214,7 +216,7 @@ def test_the_printed_limit_has_a_matrix_product() -> None:
             value[i, j], slope[i, j] = float(a), float(b)
     np.testing.assert_allclose(widths.printed_limit(x), value + slope @ (s @ s.T), rtol=1e-9)
     np.testing.assert_allclose(
-        kernels.limit_wu2023(x, pooling="sum").total, value + slope * (s @ s.T), rtol=1e-9
+        wu2023.limit_wu2023(x, pooling="sum").total, value + slope * (s @ s.T), rtol=1e-9
     )
     K = value + slope * (s @ s.T)
     scales = np.linspace(0.01, 3, 3000)

@@ -9,8 +9,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from headcount.core import Array, BadArgument
-from headcount.models import Encoder, EncoderParams, TwoLayerReLU
 from headcount.papers.wu2023.hessian import BLOCKS, hessian_norm, scalar_hessian
+from headcount.papers.wu2023.model import Encoder, EncoderParams, TwoLayerReLU
 
 TAU0, TAU1 = 0.7, 0.4
 

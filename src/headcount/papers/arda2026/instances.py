@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array, activation_named, check_positive
-from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
 from ...theory.families import into_ball, log_uniform, safe_norm, shaped
 from .constants import label_envelope
+from .model import PooledAttentionParams
 
 LONGEST = 1e4
 """The largest |U| that a search visits."""

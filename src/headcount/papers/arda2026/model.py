@@ -1,113 +1,83 @@
-"""The model of arda2026 with an explicit query per sample: what the claims differentiate."""
+"""The pooled multi-head attention of arda2026, Sec. 3.2."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ...core import Activation, Array, activation_named, head_features, pooled_attention
-from ...kernels import Linearised
-from ...models import PooledAttention, PooledAttentionParams
-from ...theory.families import safe_norm
-from .instances import HeadInstance, ModelInstance
+from ...core import (
+    LAST_TOKEN,
+    Activation,
+    Array,
+    Query,
+    activation_of,
+    activations,
+    check_count,
+    check_query,
+    pooled_attention,
+)
+from ...models._base import models
 
 
-def network(sigma: Activation, q: Float[Array, "d"], m: int = 1) -> PooledAttention:
-    """The model whose query is q whatever the sample."""
-    return PooledAttention(int(q.shape[-1]), m, sigma, lambda X: q)
+class PooledAttentionParams(NamedTuple):
+    """varphi = (c_i, U_i, W_i), i = 1..m [arda2026, Eq. (4)]."""
+
+    c: Float[Array, "m"]
+    U: Float[Array, "m d"]
+    W: Float[Array, "m d d"]
 
 
-def output(phi: PooledAttentionParams, X: Array, q: Array, activation: str) -> Float[Array, ""]:
-    """f(X; phi) [arda2026, Eq. (4)]."""
-    return network(activation_named(activation), q, phi.c.shape[0])(phi, X)
+@dataclass(frozen=True)
+class PooledAttention:
+    """f(X; varphi) = m^{-1/2} sum_i c_i sigma(U_i . a(X; W_i)) [arda2026, Eqs. (2)-(4)].
+
+    a(X; W) = sum_t alpha_t X_t with alpha = softmax(X W q_X), tokens X_t as rows of X: (T, d).
+    No temperature; the query q_X is not trained. The activation may be given by its name.
+    """
+
+    d: int
+    m: int
+    activation: Activation = activations["tanh"]
+    query: Query = LAST_TOKEN
+    name: ClassVar[str] = "arda2026"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "activation", activation_of(self.activation))
+        check_count("d", self.d)
+        check_count("m", self.m)
+        check_query(self.query, self.d)
+
+    def head(
+        self, U: Float[Array, "d"], W: Float[Array, "d d"], x: Float[Array, "T d"]
+    ) -> Float[Array, ""]:
+        """h(X; theta_i) = sigma(U_i . a(X; W_i)) [arda2026, Eq. (3)]."""
+        alpha = pooled_attention(x, W, self.query(x))
+        return self.activation(U @ (alpha @ x))
+
+    def __call__(self, params: PooledAttentionParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
+        """f(X; varphi) [arda2026, Eq. (4)].
+
+        The two halves of the heads run apart, through kernels of one shape: mirrored heads then
+        round alike, and a paired initialisation gives exactly zero.
+        """
+        heads = jax.vmap(self.head, in_axes=(0, 0, None))
+        if self.m % 2:
+            total = jnp.sum(params.c * heads(params.U, params.W, x))
+        else:
+            k = self.m // 2
+            first = params.c[:k] * heads(params.U[:k], params.W[:k], x)
+            total = jnp.sum(first + params.c[k:] * heads(params.U[k:], params.W[k:], x))
+        return total / math.sqrt(self.m)
+
+    def shapes(self) -> PooledAttentionParams:
+        """Shapes of (c, U, W)."""
+        d, m = self.d, self.m
+        return PooledAttentionParams((m,), (m, d), (m, d, d))
 
 
-def head_gradient(i: HeadInstance) -> Float[Array, "p"]:
-    """(grad_U h, vec grad_W h) by autodiff."""
-    g_U, g_W = jax.grad(network(i.sigma, i.q).head, argnums=(0, 1))(i.U, i.W, i.X)
-    return jnp.concatenate([g_U, jnp.ravel(g_W)])
-
-
-def head_hessian(i: HeadInstance) -> Float[Array, "p p"]:
-    """The Hessian of h in (U, vec W) by autodiff."""
-    d = i.q.shape[0]
-
-    def value(theta: Array) -> Array:
-        return network(i.sigma, i.q).head(theta[:d], jnp.reshape(theta[d:], (d, d)), i.X)
-
-    return jax.hessian(value)(jnp.concatenate([i.U, jnp.ravel(i.W)]))
-
-
-def pooled_value(i: HeadInstance, U: Float[Array, "d"], W: Float[Array, "d d"]) -> Float[Array, ""]:
-    """z = U . a(X; W), what the activation is applied to."""
-    return U @ (pooled_attention(i.X, W, i.q) @ i.X)
-
-
-def _per_sample(i: ModelInstance, function: Any) -> Any:
-    """function(model, X_j) for every sample."""
-    return jax.vmap(lambda X, q: function(network(i.sigma, q, i.m), X))(i.X, i.q)
-
-
-def heads(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n m"]:
-    """h_i(X_j) for every sample and head."""
-
-    def of(model: PooledAttention, X: Array) -> Array:
-        return jax.vmap(model.head, in_axes=(0, 0, None))(phi.U, phi.W, X)
-
-    return _per_sample(i, of)
-
-
-def outputs(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n"]:
-    """f(X_j; phi) for every sample."""
-    return _per_sample(i, lambda model, X: model(phi, X))
-
-
-def linear_outputs(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n"]:
-    """f_lin(X_j; phi) for every sample [arda2026, Definition 3]."""
-    return _per_sample(i, lambda model, X: Linearised(model, i.initial)(phi, X))
-
-
-def gradients(i: ModelInstance, phi: PooledAttentionParams) -> PooledAttentionParams:
-    """grad f(X_j; phi) by autodiff, blocks with leading axes (n, m)."""
-    return _per_sample(i, lambda model, X: jax.grad(model)(phi, X))
-
-
-def loss(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, ""]:
-    """L(phi), the mean of the squared residuals."""
-    return jnp.mean((outputs(i, phi) - i.y) ** 2)
-
-
-def flat_blocks(blocks: Any) -> Float[Array, "... p"]:
-    """(c, U, vec W) of every head as one vector, for blocks with any leading axes."""
-    c, U, W = blocks
-    return jnp.concatenate([c[..., None], U, jnp.reshape(W, (*U.shape[:-1], -1))], axis=-1)
-
-
-def sample_features(
-    sigma: Activation,
-    X: Float[Array, "T d"],
-    q: Float[Array, "d"],
-    U: Float[Array, "m d"],
-    W: Float[Array, "m d d"],
-) -> Float[Array, "m p"]:
-    """(phi_c, phi_u, vec phi_w) of every head on one sample, as one vector each [Sec. 5.4]."""
-
-    def one(U: Any, W: Any) -> Any:
-        part = head_features(X, q, U, W, sigma)
-        return flat_blocks((part.phi_c, part.phi_u, jnp.outer(part.w_left, q)))
-
-    return jax.vmap(one)(U, W)
-
-
-def features(i: Any, U: Float[Array, "m d"], W: Float[Array, "m d d"]) -> Float[Array, "n m p"]:
-    """The features of every sample and head of an instance with samples (X, q)."""
-    return jax.vmap(lambda X, q: sample_features(i.sigma, X, q, U, W))(i.X, i.q)
-
-
-def per_head_norms(g: PooledAttentionParams) -> tuple[Any, Any]:
-    """(|c-block|, |theta-block|) of a gradient-like tree, per sample and head."""
-    theta = jnp.sqrt(safe_norm(g.U) ** 2 + safe_norm(g.W, axis=(-2, -1)) ** 2 + 1e-300)
-    return jnp.abs(g.c), theta
+models.register("arda2026", PooledAttention)

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...models import PooledAttentionParams
 from ...theory import Batch
 from ...training import Built
 from .constants import label_envelope
 from .fact_4 import EventInstance
 from .instances import HeadInstance, ModelInstance, SoftmaxInstance, TargetInstance
+from .model import PooledAttentionParams
 from .runs import RunInstance, RunTrace
 from .setting import Setting
 from .transport import Goal

@@ -22,9 +22,9 @@ from ...theory.families import shaped
 from ...theory.slow import Arithmetic
 from . import naive_theorem
 from .declare import claim
-from .model import linear_outputs
 from .naive import Data
 from .naive_runs import NaiveRun, run
+from .quantities import linear_outputs
 from .run_hypotheses import CLOSED, STEP_SIZE, decided_by_setting
 from .runs import RunInstance, advance, draw_runs, project_theorem_run, start_of, trace_of
 from .theorem_1 import FORMS, average_bound, best_bound, closed_side, setting_bound

@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from ...core import MEAN_SQUARED, Array
 from ...kernels import Linearised
-from ...models import PooledAttentionParams
 from ...training import Built, Snapshot, UpdateRule, gradient_path, map_over_chunks
+from .model import PooledAttentionParams
 from .runs import RunInstance, RunTrace, head_summary, sample_terms, step_terms
 
 BLOCKS = ("c", "U", "W")

@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...models import PooledAttentionParams
-from ...theory import Ball, Box, Choice, Fraction, Positive, Reals, Record, Signs, Tokens
+from ...theory import Ball, Box, Choice, Fraction, Positive, Reals, Record, Tokens
 from ...theory.domain import activation_problem
 from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, flattened
 from .constants import label_envelope
+from .model import PooledAttentionParams
 
 LONGEST = 1e4
 """The largest |U| that a search visits."""

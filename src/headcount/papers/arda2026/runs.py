@@ -18,13 +18,13 @@ import optax
 from jaxtyping import Float
 
 from ...core import Array
-from ...models import PooledAttentionParams
 from ...theory import Family, instance_class
 from ...theory.families import into_ball, shaped
 from ...training import nearest_in_ball
 from .hypotheses import LABELS, PAIRED, TRANSPORT
 from .instances import ModelInstance, TargetInstance, draw_targets, project_model
-from .model import linear_outputs, outputs
+from .model import PooledAttentionParams
+from .quantities import linear_outputs, outputs
 
 
 @instance_class

@@ -19,8 +19,8 @@ from ...core import (
     check_nonnegative,
     check_positive,
 )
-from ...data import TransportTeacher
 from ...training import TrainConfig, build, build_data, build_model
+from .teacher import TransportTeacher
 
 
 @dataclass(frozen=True)

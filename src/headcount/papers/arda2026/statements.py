@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from ...theory import Statements, Table
+from ...theory.slow import norm
 from . import constants, naive
 from .naive import activation
-from ...theory.slow import norm
 
 
 class Constants(Table):

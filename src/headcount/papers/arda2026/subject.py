@@ -15,9 +15,9 @@ import numpy as np
 
 from ...core import BadArgument, float64
 from ...data import DataModel
-from ...models import PooledAttentionParams
 from ...theory import Observed, slack_table, stored_iterates
 from ...training import Built, Run, TrainConfig, build, replay, run_config
+from .model import PooledAttentionParams
 from .observed import offers_of
 from .recorder import DriftTerms, trace_of_records
 from .runs import RunTrace

@@ -19,11 +19,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_samples, float64
-from ...data import TransportTeacher, TransportVectors
 from ...kernels import kernel_regression, ntk, spectrum_of
-from ...models import PooledAttention, PooledAttentionParams
 from ...training import Built
 from .constants import approximation, label_envelope
+from .model import PooledAttention, PooledAttentionParams
+from .teacher import TransportTeacher
+from .transport_map import TransportVectors
 
 TINY = 1e-9
 """The least nu of a run: displacements are kept in units of nu, so it must be positive."""

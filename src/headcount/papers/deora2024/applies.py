@@ -15,13 +15,14 @@ import jax
 import numpy as np
 
 from ...core import check_choice, check_count, float64
-from ...data import DM1
-from ...models import HeadGroups, two_phase_groups
+from ...models import two_phase_groups
 from ...theory import Verdict, claims, judge
 from . import constants
+from .dm1 import DM1
 from .generalisation import PopulationInstance, PopulationStart, sure_step
 from .good_start import StartInstance, form_of
 from .leave_one_out import LeftOutInstance
+from .model import HeadGroups
 from .runs import RunInstance, ends, simulate
 from .start import GoodStart, good_start
 

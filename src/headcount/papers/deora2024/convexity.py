@@ -20,9 +20,10 @@ from jaxtyping import Float
 
 from ...core import LOGISTIC, Array, check_count, in_float64
 from ...kernels import HessianExtremes, hessian_extremes, loss_function
-from ...models import MultiHeadParams, over_heads
+from ...models import over_heads
 from ...training import naive_path
 from .constants import beta_3
+from .model import MultiHeadParams
 from .stability import Heads, largest_head
 
 

@@ -13,8 +13,8 @@ from . import naive
 from .declare import false, identity
 from .instances import MODELS, ModelInstance
 from .mixture import MIXTURES, MixtureInstance, NaiveMixture
-from .model import loss_gradient
 from .naive import Data
+from .quantities import loss_gradient
 
 
 def _centre(i: MixtureInstance, variant: str) -> Sides:

@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...models import READOUTS
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
 from ...theory.families import into_ball, log_uniform, safe_norm, shaped
+from .model import READOUTS
 
 MOST_HEADS = 1e12
 """The largest multiplicity that a search visits."""

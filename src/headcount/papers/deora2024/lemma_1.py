@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...models import MultiHeadAttention
 from ...theory import Sides
 from ...theory.duals import Dual, duals
 from ...theory.families import safe_norm
@@ -15,6 +14,7 @@ from ...theory.slow import Arithmetic, dot, flat, times
 from . import model, naive
 from .declare import identity
 from .instances import HEADS, HeadInstance
+from .model import MultiHeadAttention
 from .naive import Data
 
 

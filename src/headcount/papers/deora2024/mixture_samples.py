@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...data import DM1, Dataset
+from ...data import Dataset
 from ...theory import Batch
+from .dm1 import DM1
 from .mixture import MixtureInstance, SureMixture, surely
 
 EPS = 0.01

@@ -1,143 +1,198 @@
-"""The model of deora2024 by groups of equal heads: what the claims differentiate.
-
-Norms are those of the full parameter space, where a group counts k_g times.
-"""
+"""The multi-head attention of deora2024, its read-outs, its exact head groups, its linear model."""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
-from ...core import Array
-from ...models import MultiHeadAttention
-from ...theory.families import safe_norm
-from .instances import HeadInstance, ModelInstance
+from ...core import (
+    Array,
+    BadArgument,
+    attention_head,
+    check_choice,
+    check_count,
+    own_precision,
+    self_attention,
+)
+from ...models._base import models
 
-Rows = Float[Array, "G p"]
-
-
-def split(row: Float[Array, "p"], d: int, readout: str) -> tuple[Array, Array]:
-    """(U, W) of one group, U in the shape that the read-out has."""
-    U = row[: -d * d].reshape(-1, d)
-    return (U if readout == "full" else U[0]), row[-d * d :].reshape(d, d)
-
-
-def head(row: Float[Array, "p"], X: Float[Array, "T d"], readout: str) -> Float[Array, ""]:
-    """Phi(X; W, U) of one head [deora2024, Eq. (1)]."""
-    T, d = X.shape
-    U, W = split(row, d, readout)
-    return MultiHeadAttention(T, d, 1, readout).head(U, W, X)
+READOUTS = ("full", "pooling", "last")
+"""How the rows of attention are read: all of them, their mean, or the last."""
 
 
-def heads(i: ModelInstance, rows: Rows) -> Float[Array, "n G"]:
-    """Phi(X_i; theta_g) for every sample and group."""
-    of_sample = jax.vmap(lambda row, X: head(row, X, i.readout), in_axes=(0, None))
-    return jax.vmap(of_sample, in_axes=(None, 0))(rows, i.X)
+class MultiHeadParams(NamedTuple):
+    """theta_h = (U_h, W_h), h = 1..H; U_h is (T, d) for the full read-out, else (d,)."""
+
+    U: Float[Array, "H *readout"]
+    W: Float[Array, "H d d"]
 
 
-def outputs(i: ModelInstance, rows: Rows) -> Float[Array, "n"]:
-    """Phi~(X_i) = H^{-1/2} sum_g k_g Phi(X_i; theta_g) [deora2024, Eq. (2)]."""
-    return heads(i, rows) @ i.k / jnp.sqrt(i.H)
+@own_precision
+def spread_readout(u: Float[Array, "*readout"], T: int, readout: str) -> Float[Array, "T d"]:
+    """The T x d matrix U that a read-out stands for [deora2024, Sec. 2].
 
-
-def logistic(z: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log(1 + e^{-z})."""
-    return jnp.logaddexp(0.0, -z)
-
-
-def slope(z: Float[Array, "..."]) -> Float[Array, "..."]:
-    """l'(z) = -1/(1 + e^z)."""
-    return -jax.nn.sigmoid(-z)
-
-
-def curvature(z: Float[Array, "..."]) -> Float[Array, "..."]:
-    """l''(z)."""
-    return jax.nn.sigmoid(z) * jax.nn.sigmoid(-z)
-
-
-def losses(i: ModelInstance, rows: Rows) -> Float[Array, "n"]:
-    """l(y_i Phi~(X_i)) for every sample."""
-    return logistic(i.y * outputs(i, rows))
-
-
-def loss(i: ModelInstance, rows: Rows) -> Float[Array, ""]:
-    """L(theta)."""
-    return jnp.mean(losses(i, rows))
-
-
-def head_gradients(i: ModelInstance, rows: Rows) -> Float[Array, "n G p"]:
-    """grad Phi(X_i; theta_g) by autodiff."""
-    slopes = jax.vmap(jax.grad(head), in_axes=(0, None, None))
-    return jax.vmap(slopes, in_axes=(None, 0, None))(rows, i.X, i.readout)
-
-
-def head_hessians(i: ModelInstance, rows: Rows) -> Float[Array, "n G p p"]:
-    """Hess Phi(X_i; theta_g) by autodiff."""
-    second = jax.vmap(jax.hessian(head), in_axes=(0, None, None))
-    return jax.vmap(second, in_axes=(None, 0, None))(rows, i.X, i.readout)
-
-
-def loss_gradient(i: ModelInstance, rows: Rows, weights: Float[Array, "n"] | None = None) -> Rows:
-    """Each head's gradient of L: H^{-1/2} mean_i l'_i y_i grad Phi(X_i; theta_g).
-
-    `weights` replace 1/n: the leave-one-out loss gives the one sample weight 0.
+    full: U itself; pooling: every row is u (U = 1_T u^T); last: only row T is u.
     """
-    n = len(i.y)
-    share = jnp.full(n, 1 / n) if weights is None else weights
-    factors = share * i.y * slope(i.y * outputs(i, rows))
-    return jnp.einsum("n,ngp->gp", factors, head_gradients(i, rows)) / jnp.sqrt(i.H)
+    if readout == "full":
+        return u
+    if readout == "pooling":
+        return jnp.broadcast_to(u, (T, u.shape[-1]))
+    return jnp.zeros((T, u.shape[-1]), u.dtype).at[-1].set(u)
 
 
-def length(i: ModelInstance, rows: Rows) -> Float[Array, ""]:
-    """The norm in the full parameter space: sqrt(sum_g k_g |row_g|^2)."""
-    return safe_norm(jnp.sqrt(i.k)[:, None] * rows, axis=None)
+@dataclass(frozen=True)
+class MultiHeadAttention:
+    """Phi~(X) = H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X> [deora2024, Eqs. (1), (2)]."""
+
+    T: int
+    d: int
+    H: int
+    readout: str = "full"
+    name: ClassVar[str] = "deora2024"
+
+    def __post_init__(self) -> None:
+        for argument in ("T", "d", "H"):
+            check_count(argument, getattr(self, argument))
+        check_choice("readout", self.readout, READOUTS)
+
+    @property
+    def multiplicities(self) -> tuple[int, ...]:
+        """Every entry of the parameters stands for one head."""
+        return (1,) * self.H
+
+    def head(
+        self, U: Float[Array, "*readout"], W: Float[Array, "d d"], x: Float[Array, "T d"]
+    ) -> Float[Array, ""]:
+        """Phi(X; W, U), one head [deora2024, Eq. (1)]; last and pooling never build U."""
+        if self.readout == "full":
+            return attention_head(x, W, U)
+        if self.readout == "pooling":
+            return jnp.sum(self_attention(x, W) @ (x @ U))
+        return jax.nn.softmax(x @ (W.T @ x[-1])) @ (x @ U)
+
+    def __call__(self, params: MultiHeadParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
+        """Phi~(X; theta) [deora2024, Eq. (2)]."""
+        heads = jax.vmap(self.head, in_axes=(0, 0, None))(params.U, params.W, x)
+        return jnp.sum(heads) / math.sqrt(self.H)
+
+    def shapes(self) -> MultiHeadParams:
+        """Shapes of (U, W)."""
+        u = (self.T, self.d) if self.readout == "full" else (self.d,)
+        return MultiHeadParams((self.H, *u), (self.H, self.d, self.d))
 
 
-def widest(rows: Rows) -> Float[Array, ""]:
-    """|theta|_{2,inf}, the largest norm of one head's parameters."""
-    return jnp.max(safe_norm(rows))
+@dataclass(frozen=True)
+class HeadGroups:
+    """Groups of equal heads: Phi~ = H^{-1/2} sum_g k_g Phi(X; theta_g), sum_g k_g = H.
 
-
-def longest_readout(i: ModelInstance) -> Float[Array, ""]:
-    """max_h |U_h|_F, which the derivative bounds may use for |theta|_{2,inf}."""
-    return jnp.max(safe_norm(i.U, axis=(-2, -1)))
-
-
-def model_hessian_norms(i: ModelInstance) -> Float[Array, "n"]:
-    """|Hess Phi~(X_i)|: block diagonal over heads, so the largest block over sqrt(H)."""
-    ends = jnp.linalg.eigvalsh(head_hessians(i, i.rows))
-    return jnp.max(jnp.abs(ends), axis=(-2, -1)) / jnp.sqrt(i.H)
-
-
-def loss_hessian_ends(i: ModelInstance, rows: Rows) -> tuple[Any, Any]:
-    """(smallest, largest) eigenvalue of Hess L on the full parameter space, both around 0.
-
-    Directions that move the heads of a group alike: the reduced Hessian in coordinates scaled by
-    sqrt(k_g). Directions that sum to zero within a group of two or more: one head's block alone.
+    Heads that start equal stay equal under gradient descent, momentum and Adam, so a run of H
+    heads from zero initialisation is one group, and from the two-phase scheme two groups. The
+    multiplicities k_g may be as large as 10^17. Parameters hold one representative per group;
+    gradients for training are those of one head (the group's gradient divided by k_g).
     """
-    G, p = rows.shape
-    n, root = len(i.y), jnp.sqrt(i.H)
-    z = i.y * outputs(i, rows)
-    blocks = jnp.einsum("n,ngpq->gpq", i.y * slope(z), head_hessians(i, rows)) / (n * root)
-    g = head_gradients(i, rows) * jnp.sqrt(i.k)[None, :, None] / root
-    flat = g.reshape(n, G * p)
-    whole = jnp.einsum("n,na,nb->ab", curvature(z) / n, flat, flat)
-    whole = whole + jax.scipy.linalg.block_diag(*blocks)
-    alike = jnp.linalg.eigvalsh(whole)
-    apart = jnp.where((i.k > 1)[:, None], jnp.linalg.eigvalsh(blocks), 0.0)
-    ends = jnp.concatenate([alike, apart.ravel(), jnp.zeros(1)])
-    return jnp.min(ends), jnp.max(ends)
+
+    T: int
+    d: int
+    multiplicities: tuple[int, ...]
+    readout: str = "full"
+    name: ClassVar[str] = "deora2024-groups"
+
+    def __post_init__(self) -> None:
+        check_count("T", self.T)
+        check_count("d", self.d)
+        check_choice("readout", self.readout, READOUTS)
+        if not self.multiplicities:
+            raise BadArgument("multiplicities", (), "is empty", fix="give one count per group")
+        for k in self.multiplicities:
+            check_count("multiplicities", k)
+
+    @property
+    def H(self) -> int:
+        """The number of heads stood for."""
+        return sum(self.multiplicities)
+
+    @property
+    def representative(self) -> MultiHeadAttention:
+        """The plain model with one head per group."""
+        return MultiHeadAttention(self.T, self.d, len(self.multiplicities), self.readout)
+
+    @property
+    def head(self) -> Callable[..., Float[Array, ""]]:
+        """Phi(X; W, U), one head of any group."""
+        return self.representative.head
+
+    @property
+    def plain(self) -> MultiHeadAttention:
+        """The slow twin with all H heads."""
+        return MultiHeadAttention(self.T, self.d, self.H, self.readout)
+
+    def __call__(self, params: MultiHeadParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
+        """Phi~(X) = H^{-1/2} sum_g k_g Phi(X; theta_g)."""
+        heads = jax.vmap(self.head, in_axes=(0, 0, None))(params.U, params.W, x)
+        weights = [k / math.sqrt(self.H) for k in self.multiplicities]
+        return jnp.vdot(jnp.asarray(weights, x.dtype), heads)
+
+    def expand(self, params: MultiHeadParams) -> MultiHeadParams:
+        """The parameters of all H heads, in the order of the groups."""
+        return _repeated(params, self.multiplicities)
+
+    def split(self, params: MultiHeadParams) -> tuple[HeadGroups, MultiHeadParams]:
+        """The same heads with one of every group on its own: k > 1 becomes 1 and k - 1.
+
+        What H plain heads can do and equal heads cannot is then possible: to move one alone.
+        """
+        parts = [(1, k - 1) if k > 1 else (1,) for k in self.multiplicities]
+        return (
+            replace(self, multiplicities=tuple(itertools.chain(*parts))),
+            _repeated(params, tuple(len(part) for part in parts)),
+        )
+
+    def shapes(self) -> MultiHeadParams:
+        """Shapes of (U, W), one entry per group."""
+        return self.representative.shapes()
 
 
-def head_gradient(i: HeadInstance) -> tuple[Array, Array]:
-    """(grad_U, grad_W) Phi by autodiff."""
-    model = MultiHeadAttention(i.X.shape[0], i.X.shape[1], 1)
-    return jax.grad(model.head, argnums=(0, 1))(i.U, i.W, i.X)
+@own_precision
+def _repeated(params: MultiHeadParams, counts: tuple[int, ...]) -> MultiHeadParams:
+    index = np.repeat(np.arange(len(counts)), counts)
+    return MultiHeadParams(*(leaf[index] for leaf in params))
 
 
-def head_hessian(i: HeadInstance) -> Float[Array, "p p"]:
-    """The Hessian of Phi in (U, W) by autodiff."""
-    return jax.hessian(head)(jnp.concatenate([i.U.ravel(), i.W.ravel()]), i.X, "full")
+class LinearParams(NamedTuple):
+    """U of the linear model."""
+
+    U: Float[Array, "T d"]
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Phi_lin(X; U) = <U, X> [deora2024, App. F]."""
+
+    T: int
+    d: int
+    name: ClassVar[str] = "deora2024-linear"
+
+    def __post_init__(self) -> None:
+        check_count("T", self.T)
+        check_count("d", self.d)
+
+    def __call__(self, params: LinearParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
+        """<U, X>."""
+        return jnp.vdot(params.U, x)
+
+    def shapes(self) -> LinearParams:
+        """Shape of U."""
+        return LinearParams((self.T, self.d))
+
+
+models.register("deora2024", MultiHeadAttention)
+models.register("deora2024-groups", HeadGroups)
+models.register("deora2024-linear", LinearModel)

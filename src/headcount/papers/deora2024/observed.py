@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import float64
-from ...models import MultiHeadParams
 from .good_start import StartInstance
 from .instances import HeadInstance, ModelInstance
 from .leave_one_out import LeftOutInstance
+from .model import MultiHeadParams
 from .runs import RunInstance, RunTrace, step_terms, trace_of
 from .segments import SegmentInstance
 from .start import GoodStart, Heads

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...models import MultiHeadAttention
 from ...theory import Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.families import log_uniform, shaped
@@ -19,6 +18,7 @@ from ...theory.slow import Arithmetic, dot, softmax
 from . import mixture_constants
 from .declare import claim, false
 from .mixture import MIXTURES, MixtureInstance, NaiveMixture, mixture_family, quiet
+from .model import MultiHeadAttention
 from .naive import Data
 from .tokenised_mixture import gamma_star_of, naive_gamma_star
 

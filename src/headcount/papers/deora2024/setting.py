@@ -10,9 +10,9 @@ import jax
 import numpy as np
 
 from ...core import check_choice, check_count, check_nonnegative, check_positive
-from ...models import READOUTS
 from ...training import TrainConfig, build
 from . import constants
+from .model import READOUTS
 from .start import check_model, good_start
 
 

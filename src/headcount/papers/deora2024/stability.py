@@ -20,7 +20,8 @@ import optax
 from jaxtyping import Float
 
 from ...core import LOGISTIC, Array, check_count, check_positive, check_samples, float64
-from ...models import MultiHeadParams, over_heads
+from ...models import over_heads
+from .model import MultiHeadParams
 from .start import Heads, check_labels
 
 _WEIGHTS_IN_FLIGHT = 2**18

@@ -10,8 +10,9 @@ import optax
 from jaxtyping import Float
 
 from ...core import LOGISTIC, Array, float64, total
-from ...models import MultiHeadParams, outputs, over_heads
+from ...models import outputs, over_heads
 from .constants import beta_1, beta_2, beta_3, gap_bound, reach
+from .model import MultiHeadParams
 from .stability import Heads, LeftOut, largest_head
 
 

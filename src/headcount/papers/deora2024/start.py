@@ -10,10 +10,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import LOGISTIC, Array, BadArgument, check_samples, float64, total
-from ...data import DM1, Dataset
+from ...data import Dataset
 from ...kernels import linear_margin, ntk_margin
-from ...models import HeadGroups, MultiHeadAttention, MultiHeadParams, outputs
+from ...models import outputs
 from . import constants, mixture_constants
+from .dm1 import DM1
+from .model import HeadGroups, MultiHeadAttention, MultiHeadParams
 
 Heads = HeadGroups | MultiHeadAttention
 

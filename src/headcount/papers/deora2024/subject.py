@@ -14,10 +14,11 @@ import jax
 import numpy as np
 
 from ...core import BadArgument, float64
-from ...data import DM1, DataModel, Dataset
+from ...data import DataModel, Dataset
 from ...theory import Observed, iterates_of, slack_table
 from ...training import Built, Run, TrainConfig, build
 from . import constants
+from .dm1 import DM1
 from .leave_one_out import LeftOutInstance
 from .mixture_samples import offered_mixtures
 from .observed import (

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...models import MultiHeadAttention
 from ...theory import Sides
 from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, norm
 from . import mixture_constants
 from .declare import claim, false, identity
 from .mixture import MIXTURES, SURE_MIXTURES, MixtureInstance, NaiveMixture, quiet, surely
+from .model import MultiHeadAttention
 from .naive import Data
 
 on_mixtures = functools.partial(claim, families=MIXTURES, where="Sec. 5, App. D")

@@ -1,6 +1,6 @@
 """Assumptions 1 to 4 of wu2023, as what can be measured and what they are used for.
 
-`data.GaussianRegression.measure` reports the constants C_x, C_lambda, the tail and C_Sigma of a
+`wu2023.GaussianRegression.measure` reports the constants C_x, C_lambda, the tail and C_Sigma of a
 data set; here are the inequalities through which they enter.
 """
 

@@ -15,9 +15,9 @@ import scipy.optimize
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_count, check_samples, float64, self_attention
-from ...models import Encoder, EncoderParams
 from . import constants
 from .constants import Norms, Sizes, effective_tau1
+from .model import Encoder, EncoderParams
 
 CHUNK = 2**11
 """Units whose features are held at a time: few enough to stay in the cache, twice as fast."""

@@ -14,12 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...kernels import arc_cosine
 from ...theory import Sides
 from ...theory.slow import Arithmetic, dot, flat, norm
 from ...theory.slow_spectrum import extreme_eigenvalues, gram, outer_gram
 from .declare import claim, false, identity
 from .instances import FEATURES, FeatureInstance
+from .limit import arc_cosine
 from .naive import Data, Number
 
 Matrix = list[list[Number]]

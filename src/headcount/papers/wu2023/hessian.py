@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_shape, float64, normal, self_attention, stream
 from ...kernels import hessian_extremes, model_function
-from ...models import Encoder, EncoderParams
+from .model import Encoder, EncoderParams
 
 BLOCKS = ("QQ", "KK", "QK", "QV", "QO", "KV", "KO", "OV")
 _SPACE = 24
@@ -153,7 +153,7 @@ def hessian_norm(
     """||Hess_theta f(X; theta)||: the closed form for d = 1, Hessian-vector products otherwise."""
     if not isinstance(model, Encoder):
         name = type(model).__name__
-        raise BadArgument("model", name, "is not the encoder of wu2023", fix="use models.Encoder")
+        raise BadArgument("model", name, "is not the encoder of wu2023", fix="use wu2023.Encoder")
     if model.d == 1 and not model.residual:
         tau1 = model.tau1 / len(x) if model.pooling == "mean" else model.tau1
         return scalar_hessian(params, x, tau0=model.tau0, tau1=tau1).norm(seed)

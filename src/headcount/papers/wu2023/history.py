@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...core import Array, float64
-from ...models import EncoderParams
 from ...theory import iterates_of
 from ...theory.domain import NotFinite
 from ...training import Built, TrainConfig
 from . import model
 from .instances import ModelInstance
+from .model import EncoderParams
 
 MOST_KEPT = 2**25
 """Numbers in the iterates of gradient descent that are held at a time: 256 MiB."""

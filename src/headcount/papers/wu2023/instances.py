@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...models import EncoderParams
 from ...theory import Family, instance_class
 from ...theory.domain import Domain
 from ...theory.families import shaped
+from .model import EncoderParams
 
 LARGEST = 1e6
 """The largest entry that a search visits."""

@@ -17,13 +17,13 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...models import EncoderParams
 from ...theory import Family, Hypothesis, instance_class
 from ...theory.domain import Domain
 from ...theory.slow import Arithmetic, flat, norm
 from . import constants, model, naive, naive_constants
 from .constants import Norms
 from .instances import draw_model
+from .model import EncoderParams
 from .naive import Data, Number, Theta
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from ...core import BadArgument, float64
 from ...data import DataModel
 from ...kernels import ntk
-from ...models import Encoder, EncoderParams
 from ...theory import Observed, slack_table, stored_iterates
 from ...theory.domain import MOST_ENTRIES
 from ...training import Built, Run, TrainConfig, build
@@ -27,6 +26,7 @@ from .corollary_1 import OneToken, ScalarTokens
 from .hessian import hessian_norm
 from .history import History, history_of, trained
 from .instances import FeatureInstance, ModelInstance, PairInstance, SoftmaxInstance
+from .model import Encoder, EncoderParams
 from .residual import WideInstance
 from .runs import RunInstance
 from .setting import Setting

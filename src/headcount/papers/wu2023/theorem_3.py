@@ -18,13 +18,13 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from ...core import Array, self_attention
-from ...models import EncoderParams
 from ...theory import Family, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.duals import Dual, duals
 from ...theory.slow import Arithmetic, dot, norm, softmax
 from ...theory.slow_spectrum import extreme_eigenvalues
 from .declare import claim, false, identity
+from .model import EncoderParams
 from .naive import Data, Number, Theta, gradient_Q
 
 INITIALISATIONS = ("ntk", "lecun", "he")

@@ -2,7 +2,8 @@
 
 from ....theory.families import safe_norm
 from ....theory.slow import norm
-from .. import model, naive as slow
+from .. import model
+from .. import naive as slow
 from ..records import Head
 from ..statements import state
 from .facts import antipodal

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ....core import Array
     from ....data import DataModel
-    from ....models import PooledAttention, PooledAttentionParams
+    from ..model import PooledAttention, PooledAttentionParams
 
 TEACHERS: dict[str, dict[str, str]] = {
     "paper": {"attention": "full", "weights": "uniform", "anchors_from": "law"},
@@ -82,7 +82,7 @@ def student(config: Mapping[str, Any]) -> Student:
 
 def transport_shift(config: Mapping[str, Any], own: Student) -> PooledAttentionParams:
     """phi~ - phi0 for the teacher's transport map [arda2026, Eq. (10)]."""
-    from ....data import transported
+    from ..transport_map import transported
 
     teacher: Any = own.data
     transport = teacher.transport(config["seeds"][0], own.x)

@@ -15,7 +15,8 @@ from jaxtyping import Float
 
 from ....core import Array
 from ....lab import Context, Measurement
-from ....models import IndRNN, PooledAttention
+from ..indrnn import IndRNN
+from ..model import PooledAttention
 from .problem import TrainingCheckpoint
 
 MODELS = {"Transformer": "arda2026", "IndRNN": "indrnn"}

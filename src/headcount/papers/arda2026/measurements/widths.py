@@ -24,7 +24,7 @@ from ....core import (
 )
 from ....kernels import Linearised
 from ....lab import Context, Measurement
-from ....models import PooledAttention, PooledAttentionParams
+from ..model import PooledAttention, PooledAttentionParams
 from .problem import label_seconds, student, transport_shift
 
 _BATCH_NUMBERS = 2**18

@@ -15,8 +15,9 @@ from ....core import Array
 from ....lab import Context, Measurement
 
 if TYPE_CHECKING:
-    from ....data import DM1, DM2
     from ....training import Run, Snapshot
+    from ..dm1 import DM1
+    from ..dm2 import DM2
 
 TRACE_POINTS = 120
 """Most iterations of a run that are kept, evenly spread on a logarithmic axis."""
@@ -54,9 +55,9 @@ def measure_run(config: dict[str, Any], context: Context) -> dict[str, Any]:
     `config` holds a `TrainConfig` with one seed, and `rule_options`: what the optimiser takes
     besides its step size, which the paper does not give.
     """
-    from ....data import DM1
     from ....models import outputs
     from ....training import optimisers, train
+    from ..dm1 import DM1
 
     chosen, built = problem_of(config)
     seen: list[Any] = ["validation", "margin", recorded_heads]
@@ -102,7 +103,7 @@ def problem_of(config: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def described(early: Run, run: Run, model: Any, law: Any) -> dict[str, Any]:
     """The outputs of a run: what the panels show, at a logarithmic selection of iterations."""
-    from ....data import DM1
+    from ..dm1 import DM1
 
     steps, found = joined(early, run)
     at = logarithmic(steps)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     from ....core import Array
-    from ....data import DM1
-    from ....models import MultiHeadParams
+    from ..dm1 import DM1
+    from ..model import MultiHeadParams
     from ..start import GoodStart
 
 FORMS = {

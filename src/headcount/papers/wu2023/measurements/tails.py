@@ -20,7 +20,7 @@ TAIL_OUTPUTS: dict[str, tuple[str, ...]] = {
 
 def tail_of(tokens: Float[Array, "n T d"]) -> dict[str, Any]:
     """Quantiles of the pair products of samples divided by |X|_F, largest, and fitted exponent."""
-    from ....data import pair_products, tail_exponent
+    from ..regression import pair_products, tail_exponent
 
     if not np.isfinite(tokens).all():
         nothing = np.full(QUANTILES, np.nan)

@@ -51,8 +51,9 @@ def measure_vit(config: dict[str, Any], context: Context) -> dict[str, Any]:
     import jax.numpy as jnp
 
     from ....core import precision, stream
-    from ....models import VisionTransformer, collapse, lecun_vision, softmax_scale
     from ....training import EpochState, EpochTraining, cross_entropy, sign_regression
+    from ..model import softmax_scale
+    from ..vit import VisionTransformer, collapse, lecun_vision
 
     seed, epochs, d_m = config["seed"], config["epochs"], config["d_m"]
     own = load_task(config["dataset"], config["task"], config["images"])

@@ -24,8 +24,9 @@ def measure_hessian(config: dict[str, Any], context: Context) -> dict[str, Any]:
     X has d_s Gaussian tokens with |X|_F = sqrt(d_s), sum pooling as in the theorem.
     """
     from ....core import normal, stream
-    from ....models import Encoder, EncoderParams, initialisations, output_scale, softmax_scale
+    from ....models import initialisations
     from ..hessian import scalar_hessian
+    from ..model import Encoder, EncoderParams, output_scale, softmax_scale
 
     seed, widths = config["seed"], config["widths"]
     x = normal(stream(seed, "wu2023", "hessian", "x"), (config["T"], 1))
@@ -59,9 +60,11 @@ def measure_limit(config: dict[str, Any], context: Context) -> dict[str, Any]:
     of LeCun and He, whose kernels grow with d_m; printed_error: from the kernel with the printed
     matrix product, also after the best factor; attention_share: |K_Q + K_K| / |K|.
     """
-    from ....data import GaussianRegression
-    from ....kernels import limit_wu2023, ntk
-    from ....models import Encoder, initialisations, output_scale, softmax_scale
+    from ....kernels import ntk
+    from ....models import initialisations
+    from ..limit import limit_wu2023
+    from ..model import Encoder, output_scale, softmax_scale
+    from ..regression import GaussianRegression
 
     seed, widths = config["seed"], config["widths"]
     law = GaussianRegression(config["T"], config["d"], config["tokens"])
@@ -96,7 +99,7 @@ def shape_distance(K: Float[Array, "n n"], target: Float[Array, "n n"]) -> float
 
 def printed_limit(x: Float[Array, "n T d"]) -> Float[Array, "n n"]:
     """Lemma 1 with its second product as printed, a matrix product; sum pooling."""
-    from ....kernels import limit_wu2023
+    from ..limit import limit_wu2023
 
     summed = np.sum(x, axis=1)
     blocks = limit_wu2023(x, pooling="sum").blocks

@@ -18,10 +18,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, loss_of
-from ..data import PositionalTokens
-from ..models import IndRNN, IndRNNParams
-from ._paths import (
+from ...core import Array, Loss, loss_of
+from ...training._paths import (
     BlockJacobian,
     Chunks,
     GradientPath,
@@ -32,6 +30,8 @@ from ._paths import (
     register_path,
     sum_over_chunks,
 )
+from .indrnn import IndRNN, IndRNNParams
+from .positional import PositionalTokens
 
 _CHUNK_LANES = 2**14
 """Lanes (samples x heads) in flight, the best of those measured for m = 32, 64 and 256."""

@@ -14,9 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, loss_of
-from ..models import Encoder, EncoderParams
-from ._paths import (
+from ...core import Array, Loss, loss_of
+from ...training._paths import (
     Chunks,
     GradientPath,
     Samples,
@@ -25,6 +24,7 @@ from ._paths import (
     register_path,
     sum_over_chunks,
 )
+from .model import Encoder, EncoderParams
 
 _CHUNK_HIDDEN = 2**21
 """Hidden entries (tokens x d_m) in flight; within the token limits below, measured on CPU."""

@@ -3,8 +3,10 @@
 from typing import Any
 
 from ...core import BadArgument, Query, activation_named
-from ...models import IndRNN, IndRNNParams, LastToken, PooledAttention, paired_indrnn, seeded_query
+from ...models import LastToken, paired_indrnn, seeded_query
 from ...training import Recipe, omega, omega_indrnn
+from .indrnn import IndRNN, IndRNNParams
+from .model import PooledAttention
 
 
 def _query(text: str, d: int) -> Query:

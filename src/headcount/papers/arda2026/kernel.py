@@ -7,9 +7,9 @@ import math
 import jax
 from jaxtyping import Float
 
-from ..core import Array, own_precision
-from ..models import PooledAttention, PooledAttentionParams
-from ._features import Factors, flattened, register_features
+from ...core import Array, own_precision
+from ...kernels._features import Factors, flattened, register_features
+from .model import PooledAttention, PooledAttentionParams
 
 
 @own_precision

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Activation, Array, float64
-from ._gaussian_moments import Entries, Moments, Pair
+from ...core import Activation, Array, float64
+from .gaussian_moments import Entries, Moments, Pair
 
 ORDERS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072)
 STRIDES = (8, 6, 5, 4, 3, 2, 1)

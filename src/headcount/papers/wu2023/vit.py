@@ -16,15 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import (
-    Array,
-    check_choice,
-    check_count,
-    check_positive,
-    normal,
-    self_attention,
-    stream,
-)
+from ...core import Array, check_choice, check_count, check_positive, normal, self_attention, stream
 
 BLOCKS = ("relu", "residual", "linear")
 """What stands inside the relu of the vision Transformer."""

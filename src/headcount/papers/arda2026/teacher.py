@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from ..core import (
+from ...core import (
     LAST_TOKEN,
     Activation,
     Array,
@@ -31,9 +31,9 @@ from ..core import (
     stream,
     substream,
 )
-from ._base import Dataset, Measurement, data_models, token_norms
-from ._gaussian import GaussianTokens
-from ._transport import (
+from ...data._base import Dataset, Measurement, data_models, token_norms
+from ...data._gaussian import GaussianTokens
+from .transport_map import (
     ATTENTIONS,
     W_BRANCHES,
     AnchorArrays,

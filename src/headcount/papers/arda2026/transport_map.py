@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import (
+from ...core import (
     LAST_TOKEN,
     Activation,
     Array,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Activation, Array, activations
+from ...core import Activation, Array, activations
 
 Entries = Float[Array, "..."]
 

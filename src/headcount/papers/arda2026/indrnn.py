@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Activation, Array, activation_of, activations, check_count, mirrored_sum
-from ._base import models
+from ...core import Activation, Array, activation_of, activations, check_count, mirrored_sum
+from ...models._base import models
 
 
 class IndRNNParams(NamedTuple):

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, check_choice, check_count, check_samples, normal, stream
-from ._base import Dataset, Measurement, data_models
+from ...core import Array, check_choice, check_count, check_samples, normal, stream
+from ...data._base import Dataset, Measurement, data_models
 
 TOKENS = ("scaled", "raw")
 LAYOUTS = ("row", "column")

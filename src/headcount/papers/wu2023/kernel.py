@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Float
 
-from ..core import Array, own_precision, self_attention
-from ..models import Encoder, EncoderParams
-from ._features import Factors, cheapest, flattened, register_features
+from ...core import Array, own_precision, self_attention
+from ...kernels._features import Factors, cheapest, flattened, register_features
+from .model import Encoder, EncoderParams
 
 
 class PreparedEncoder(NamedTuple):

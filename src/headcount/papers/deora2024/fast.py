@@ -14,9 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, loss_of
-from ..models import HeadGroups, MultiHeadAttention, MultiHeadParams
-from ._paths import (
+from ...core import Array, Loss, loss_of
+from ...training._paths import (
     Chunks,
     GradientPath,
     Samples,
@@ -25,6 +24,7 @@ from ._paths import (
     register_path,
     sum_over_chunks,
 )
+from .model import HeadGroups, MultiHeadAttention, MultiHeadParams
 
 _CHUNK_WEIGHTS = 2**17
 """Attention weights in flight (heads x queries x tokens x samples): 1 MiB in float64."""

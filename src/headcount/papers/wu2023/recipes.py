@@ -1,8 +1,8 @@
 """The models of wu2023: the encoder, and the two-layer network on vectors."""
 
 from ...core import check_choice
-from ...models import Encoder, TwoLayerReLU, output_scale, softmax_scale
 from ...training import Recipe
+from .model import Encoder, TwoLayerReLU, output_scale, softmax_scale
 
 
 def _encoder(

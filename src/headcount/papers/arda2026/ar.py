@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import (
+from ...core import (
     Array,
     BadArgument,
     check_choice,
@@ -20,9 +20,9 @@ from ..core import (
     normal,
     stream,
 )
-from ._base import Dataset, Measurement, data_models, token_norms
-from ._gaussian import clip_to_ball
-from ._positional import PositionalTokens, positional_channels
+from ...data._base import Dataset, Measurement, data_models, token_norms
+from ...data._gaussian import clip_to_ball
+from .positional import PositionalTokens, positional_channels
 
 STANDARDISATIONS = ("train", "train+val", "none")
 WINDOWS = ("disjoint", "overlapping")

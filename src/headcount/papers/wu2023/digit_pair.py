@@ -9,9 +9,9 @@ from typing import ClassVar
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, stream
-from ._base import Dataset, Measurement, as_dataset, data_models, token_norms
-from ._images import CHOICES, IMAGE_SETS, chosen_images, load_images, patches
+from ...core import BadArgument, check_choice, check_count, stream
+from ...data._base import Dataset, Measurement, as_dataset, data_models, token_norms
+from ...data._images import CHOICES, IMAGE_SETS, chosen_images, load_images, patches
 
 SIDES = {"mnist": 28, "digits": 8}
 PATCHES = {"mnist": 14, "digits": 4}

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from ..core import (
+from ...core import (
     Activation,
     Array,
     BadArgument,
@@ -21,10 +21,10 @@ from ..core import (
     float64,
     stream,
 )
-from ..models import PooledAttention
-from ._gaussian_moments import Moments, Pair, closed_moments
-from ._hermite_series import hermite_rule, series_moments
-from ._limit_kernel import LimitKernel, two_batches
+from ...kernels._limit_kernel import LimitKernel, two_batches
+from .gaussian_moments import Moments, Pair, closed_moments
+from .hermite_series import hermite_rule, series_moments
+from .model import PooledAttention
 
 METHODS = ("auto", "rao-blackwell", "plain")
 BLOCKS = ("c", "U", "W")

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, check_choice, float64, own_precision
-from ._limit_kernel import LimitKernel, two_batches
+from ...core import Array, check_choice, float64, own_precision
+from ...kernels._limit_kernel import LimitKernel, two_batches
 
 POOLINGS = ("sum", "mean")
 

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..core import (
+from ...core import (
     Array,
     BadArgument,
     check_choice,
@@ -24,7 +24,7 @@ from ..core import (
     stream,
     uniform,
 )
-from ._base import Dataset, Measurement, data_models, largest_token_norm
+from ...data._base import Dataset, Measurement, data_models, largest_token_norm
 
 NOISES = ("gaussian", "bounded")
 POSITIONS = ("random", "fixed")

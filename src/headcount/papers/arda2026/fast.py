@@ -21,9 +21,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, loss_of
-from ..models import PooledAttention, PooledAttentionParams
-from ._paths import (
+from ...core import Array, Loss, loss_of
+from ...training._paths import (
     Chunks,
     GradientPath,
     Samples,
@@ -32,6 +31,7 @@ from ._paths import (
     register_path,
     sum_over_chunks,
 )
+from .model import PooledAttention, PooledAttentionParams
 
 _CHUNK_ELEMENTS = 2**16
 """Token-head pairs per chunk. Measured by benchmarks/arda2026_chunk.py for m = 8 to 256 on a core

@@ -25,11 +25,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, FixedQuery, LastToken, Loss, loss_of
-from ..data import PositionalTokens
-from ..models import PooledAttention, PooledAttentionParams
-from ._path_arda2026 import arda2026_chunk, arda2026_path
-from ._paths import (
+from ...core import Array, FixedQuery, LastToken, Loss, loss_of
+from ...training._paths import (
     BlockJacobian,
     Chunks,
     GradientPath,
@@ -39,6 +36,9 @@ from ._paths import (
     map_over_chunks,
     register_path,
 )
+from .fast import arda2026_chunk, arda2026_path
+from .model import PooledAttention, PooledAttentionParams
+from .positional import PositionalTokens
 
 _written = jax.lax.optimization_barrier
 

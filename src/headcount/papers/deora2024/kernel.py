@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, own_precision
-from ..models import HeadGroups, MultiHeadAttention, MultiHeadParams
-from ._features import Factors, cheapest, flattened, register_features
+from ...core import Array, own_precision
+from ...kernels._features import Factors, cheapest, flattened, register_features
+from .model import HeadGroups, MultiHeadAttention, MultiHeadParams
 
 
 @own_precision
