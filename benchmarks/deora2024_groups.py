@@ -18,9 +18,9 @@ import numpy as np
 
 from benchmarks._timing import target
 from headcount.core import LOGISTIC, float64
-from headcount.models import zero
 from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.model import HeadGroups, MultiHeadParams
+from headcount.papers.deora2024.starts import zero
 from headcount.training import GradientPath, gradient_path, naive_path
 
 H, SAMPLES, STEPS, SEEDS, ETA = 256, 100, 1500, 5, 1.0

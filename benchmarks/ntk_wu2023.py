@@ -15,8 +15,8 @@ def against_jacobian(
 ) -> dict[str, Any]:
     """Four closed-form blocks against all Jacobians at once, LeCun start, tau0 = d_m^{-1/2}."""
     from headcount.core import normal, stream
-    from headcount.models import lecun
     from headcount.papers.wu2023.model import Encoder, softmax_scale
+    from headcount.papers.wu2023.starts import lecun
 
     model = Encoder(d, d_m, softmax_scale("realistic", d_m), 1.0, "sum")
     x = normal(stream(0, "x"), (N, d_s, d))

@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks._timing import target
 from headcount.core import HALF_SQUARED_SUM, Array, cast, normal, precision, stream
-from headcount.models import lecun
 from headcount.papers.wu2023.model import Encoder, EncoderParams
+from headcount.papers.wu2023.starts import lecun
 from headcount.training import gradient_path, naive_path
 
 N, TOKENS, FEATURES = 100, 10, 100

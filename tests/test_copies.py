@@ -76,9 +76,9 @@ def made() -> dict[str, Any]:
         "groups": deora2024.HeadGroups(3, 2, (2, 3)),
         "scaled claim": claim.with_bound_scaled(0.5).without_hypothesis(claim.hypotheses[0].name),
         "config": TrainConfig.of(config),
-        "run": train(arda2026.PooledAttention(2, 4), models.paired(arda2026.PooledAttention(2, 4), 0),
+        "run": train(arda2026.PooledAttention(2, 4), arda2026.paired(arda2026.PooledAttention(2, 4), 0),
                      x, y, rule=gd(0.1), steps=2),
-        "kernel": ntk(arda2026.PooledAttention(2, 4), models.paired(arda2026.PooledAttention(2, 4), 0),
+        "kernel": ntk(arda2026.PooledAttention(2, 4), arda2026.paired(arda2026.PooledAttention(2, 4), 0),
                       x),
     }  # fmt: skip
 

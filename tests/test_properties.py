@@ -21,9 +21,10 @@ from headcount.core import (
 )
 from headcount.kernels import kernel_distance, kernel_margin, kernel_regression, ntk
 from headcount.lab import content_address, mean, parse_seeds
+from headcount.papers.arda2026.feasible import omega
 from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
 from headcount.theory import clopper_pearson, round_down, round_up
-from headcount.training import TrainConfig, omega
+from headcount.training import TrainConfig
 
 few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 T, D, M = 3, 2, 4

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from jaxtyping import TypeCheckError
 
-from headcount import core, kernels, models, training
+from headcount import core, kernels, training
 from headcount.papers import arda2026
 from headcount.theory import families
 
 FLAT = np.ones(6)
 MODEL = arda2026.PooledAttention(2, 4)
-PARAMS = models.paired(MODEL, 0)
+PARAMS = arda2026.paired(MODEL, 0)
 WRONG: dict[str, Callable[[], Any]] = {
     "core": lambda: core.self_attention(FLAT, np.eye(2)),
     "models": lambda: MODEL(PARAMS, FLAT),

@@ -33,7 +33,7 @@ P, Q = (
 K, K0 = X[:, 0] @ X[:, 0].T, X[:, 1] @ X[:, 1].T + np.eye(N)
 LOSS = kernels.loss_function(GROUPS, LOGISTIC, X, Y)
 POOLED, ENCODER = arda2026.PooledAttention(D, 4), wu2023.Encoder(D, 5, 0.4, 0.5, "mean")
-START, NTK_START = models.unpaired(POOLED, 0), models.ntk_normal(ENCODER, 0)
+START, NTK_START = arda2026.unpaired(POOLED, 0), wu2023.ntk_normal(ENCODER, 0)
 BALLS = training.HeadBalls((("U", 0.1), ("W", 0.2)))
 
 HELPERS: dict[str, Callable[[], Any]] = {

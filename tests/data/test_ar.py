@@ -10,9 +10,8 @@ import pytest
 import scipy.linalg
 
 from headcount.core import BadArgument
-from headcount.data import assumption_holds
+from headcount.data import assumption_holds, positional_channels
 from headcount.papers.arda2026.ar import ARWindows
-from headcount.papers.arda2026.positional import positional_channels
 
 RELEASED = ARWindows(
     L=3,

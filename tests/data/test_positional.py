@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
+from headcount.data import PositionalTokens
 from headcount.papers.arda2026.ar import ARWindows
-from headcount.papers.arda2026.positional import PositionalTokens
 
 
 @pytest.mark.parametrize("normalise", [True, False])

@@ -6,7 +6,6 @@ import jax
 import numpy as np
 import pytest
 
-from headcount import models
 from headcount.core import BadArgument
 from headcount.kernels import drift, drift_from, kernel_distance, ntk, relative_change
 from headcount.papers import arda2026, deora2024
@@ -105,7 +104,7 @@ def test_drift_is_a_training_recorder(tmp_path) -> None:
 
     run = train(
         model,
-        models.paired(model, 0),
+        arda2026.paired(model, 0),
         x,
         y,
         rule=gd(0.5),
@@ -116,7 +115,7 @@ def test_drift_is_a_training_recorder(tmp_path) -> None:
     )
     recorded = run.records["kernel_distance"]
     assert recorded[0] < 1e-30 < recorded[-1]
-    final = drift(model, models.paired(model, 0), run.parameters(), x)
+    final = drift(model, arda2026.paired(model, 0), run.parameters(), x)
     assert recorded[-1] == pytest.approx(final["kernel_distance"], rel=1e-10)
     stored = run.to_xarray()
     assert "movement_U" in stored

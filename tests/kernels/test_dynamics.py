@@ -27,8 +27,9 @@ from headcount.kernels import (
     kernel_regression,
     train_linearised,
 )
-from headcount.models import outputs, unpaired
+from headcount.models import outputs
 from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026.starts import unpaired
 
 FEATURES = normal(stream(0, "features"), (5, 7))
 NEW = normal(stream(0, "new"), (3, 7))

@@ -19,10 +19,12 @@ from headcount.core import (
     total,
 )
 from headcount.kernels import Linearised, train_linearised
-from headcount.models import ntk_normal, outputs, unpaired
+from headcount.models import outputs
 from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.papers.arda2026.starts import unpaired
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.wu2023.model import Encoder
+from headcount.papers.wu2023.starts import ntk_normal
 
 
 def problem(n: int = 5) -> tuple[PooledAttention, PooledAttentionParams, np.ndarray, np.ndarray]:

@@ -17,9 +17,10 @@ from headcount.kernels import (
     ntk_to_file,
     train_linearised,
 )
-from headcount.models import ntk_normal, paired
 from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026.starts import paired
 from headcount.papers.wu2023.model import Encoder
+from headcount.papers.wu2023.starts import ntk_normal
 
 MODEL = PooledAttention(3, 4)
 START = paired(MODEL, 0)

@@ -146,7 +146,7 @@ def test_deviation_from_a_wide_kernel_falls_like_the_root_of_the_width():
 
     def kernel(m, seed):
         model = arda2026.PooledAttention(D, m)
-        return ntk(model, models.unpaired(model, seed), x, blocks="total").total
+        return ntk(model, arda2026.unpaired(model, seed), x, blocks="total").total
 
     wide = 16384
     reference = kernel(wide, 99)

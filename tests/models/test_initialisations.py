@@ -10,24 +10,14 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, activations, normal, rademacher, stream
-from headcount.models import (
-    first_step_row,
-    he,
-    initialisations,
-    lecun,
-    ntk_normal,
-    outputs,
-    paired,
-    paired_indrnn,
-    two_phase,
-    two_phase_groups,
-    unpaired,
-    zero,
-)
+from headcount.models import initialisations, outputs
 from headcount.papers.arda2026.indrnn import IndRNN
 from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026.starts import paired, paired_indrnn, unpaired
 from headcount.papers.deora2024.model import HeadGroups, LinearModel, MultiHeadAttention
+from headcount.papers.deora2024.starts import first_step_row, two_phase, two_phase_groups, zero
 from headcount.papers.wu2023.model import Encoder, TwoLayerReLU, output_scale, softmax_scale
+from headcount.papers.wu2023.starts import he, lecun, ntk_normal
 
 ENCODER = Encoder(d=3, d_m=5, tau0=0.5, tau1=1.0, pooling="sum")
 POOLED = PooledAttention(d=3, m=6)

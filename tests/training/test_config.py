@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from headcount.core import MEAN_SQUARED, BadArgument, losses, papers
-from headcount.models import initialisations, two_phase, two_phase_groups
+from headcount.models import initialisations
 from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.model import HeadGroups
+from headcount.papers.deora2024.starts import two_phase, two_phase_groups
 from headcount.training import (
     ProblemConfig,
     TrainConfig,

@@ -12,9 +12,9 @@ import pytest
 from training_problems import agree
 
 from headcount.core import losses, normal, stream
-from headcount.models import two_phase_groups, zero
 from headcount.papers.deora2024.fast import deora2024_chunk, deora2024_path
 from headcount.papers.deora2024.model import HeadGroups, MultiHeadAttention, MultiHeadParams
+from headcount.papers.deora2024.starts import two_phase_groups, zero
 from headcount.training import gradient_path, naive_path
 
 T, D = 4, 3

@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from headcount import kernels, models, training
+from headcount import kernels, training
 from headcount.core import BadArgument
 from headcount.papers import arda2026
 from headcount.training import TrainConfig
@@ -27,12 +27,12 @@ CONFIG = TrainConfig(
 @pytest.fixture(scope="module")
 def problem():
     model = arda2026.PooledAttention(2, 4)
-    return model, models.paired(model, seed=0), *TEACHER.sample(12, seed=0)
+    return model, arda2026.paired(model, seed=0), *TEACHER.sample(12, seed=0)
 
 
 @pytest.fixture(scope="module")
 def run(problem):
-    rule = training.projgd(0.2, training.omega(3, 3, 3))
+    rule = training.projgd(0.2, arda2026.omega(3, 3, 3))
     options = {"dtype": "float64", "record": "iterates", "record_every": 1}
     return training.train(*problem, rule=rule, steps=6, seeds=None, **options)
 

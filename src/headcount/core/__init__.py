@@ -24,6 +24,7 @@ from ._checks import check_samples as check_samples
 from ._checks import check_shape as check_shape
 from ._errors import BadArgument as BadArgument
 from ._errors import HeadcountError as HeadcountError
+from ._facade import facade as facade
 from ._files import check_folder_is_writable as check_folder_is_writable
 from ._files import json_text as json_text
 from ._files import replacing as replacing
@@ -61,6 +62,7 @@ from ._outside import one_line_if_broken as one_line_if_broken
 from ._owner import is_abandoned as is_abandoned
 from ._owner import owner as owner
 from ._papers import PaperRegistry as PaperRegistry
+from ._papers import bring_rooms as bring_rooms
 from ._papers import papers as papers
 from ._precision import cast as cast
 from ._precision import float64 as float64

@@ -30,7 +30,7 @@ class Choice(NamedTuple):
 
 
 _TEXTS = ("title", "citation")
-_NAMES = ("claims", "figures", "leading", "facts")
+_NAMES = ("claims", "figures", "leading", "facts", "brings")
 _REFERENCES = ("setting", "subject", "slack", "reduction", "errata", "certificates")
 
 
@@ -38,7 +38,8 @@ _REFERENCES = ("setting", "subject", "slack", "reduction", "errata", "certificat
 class Paper:
     """Everything that one paper brings to the engines.
 
-    `models` maps a model's name to its `training.Recipe`; `claims`, `facts`, `figures` and `errata`
+    `brings` are modules that register models, initialisations, data laws, fast gradients and
+    kernels when imported; `models` maps a model's name to its `training.Recipe`; `claims`, `facts`, `figures` and `errata`
     are modules that register theirs when imported; `subject` says what an audit looks at, `slack`
     where its bounds lose, `reduction` which narrower run equals a configuration's (a function of
     it, answers for `headcount count`), `leading` which claims an audit opens with, `setting` which
@@ -61,6 +62,7 @@ class Paper:
     certificates: str | None = None
     choices: tuple[Choice, ...] = ()
     facts: tuple[str, ...] = ()
+    brings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_key(self.key)

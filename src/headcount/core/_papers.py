@@ -72,6 +72,16 @@ class Papers(Registry[Paper]):
 papers = Papers()
 """Every paper that Headcount knows, by citation key."""
 
+
+def bring_rooms(kind: type | None = None) -> None:
+    """Import what the papers bring to the engines; of one class, what its own paper brings."""
+    for key, paper in papers.items():
+        for module in paper.brings:
+            if kind is None or kind.__module__.startswith(f"{module.rpartition('.')[0]}."):
+                with left_out_if_broken(f"{module} of paper {key!r}", ours=key in papers.ours):
+                    importlib.import_module(module)
+
+
 Entry = TypeVar("Entry")
 
 

@@ -6,6 +6,8 @@ from ._base import Measurement as Measurement
 from ._base import as_dataset as as_dataset
 from ._base import assumption_holds as assumption_holds
 from ._base import data_models as data_models
+from ._base import largest_token_norm as largest_token_norm
+from ._base import token_norms as token_norms
 from ._checkpoints import MODEL_CHOICES as MODEL_CHOICES
 from ._checkpoints import MODEL_VARIABLE as MODEL_VARIABLE
 from ._checkpoints import Checkpoint as Checkpoint
@@ -18,12 +20,16 @@ from ._gaussian import GaussianTokens as GaussianTokens
 from ._gaussian import clip_to_ball as clip_to_ball
 from ._given import Arrays as Arrays
 from ._given import Series as Series
+from ._images import CHOICES as CHOICES
+from ._images import IMAGE_SETS as IMAGE_SETS
 from ._images import MNIST as MNIST
 from ._images import Images as Images
 from ._images import chosen_images as chosen_images
 from ._images import load_images as load_images
 from ._images import patches as patches
 from ._images import read_idx as read_idx
+from ._positional import PositionalTokens as PositionalTokens
+from ._positional import positional_channels as positional_channels
 from ._reviews import REVIEW_CHOICES as REVIEW_CHOICES
 from ._reviews import REVIEW_SETS as REVIEW_SETS
 from ._reviews import Reviews as Reviews

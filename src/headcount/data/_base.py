@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, Registry, check_samples
+from ..core import Array, Registry, bring_rooms, check_samples
 
 _ROUNDING = 1e-12
 """Relative slack of a measured bound: a token divided by its norm may have norm 1 + 2e-16."""
@@ -90,7 +90,7 @@ class DataModel(Protocol):
         ...
 
 
-data_models: Registry[Callable[..., DataModel]] = Registry("data model")
+data_models: Registry[Callable[..., DataModel]] = Registry("data model", bring_rooms)
 """The data models by the name that the command line uses."""
 
 

@@ -2,10 +2,12 @@
 
 from ..models import Linearised as Linearised
 from ._convergence import KernelRate as KernelRate
+from ._convergence import Limit as Limit
 from ._convergence import Slope as Slope
 from ._convergence import fit_slope as fit_slope
 from ._convergence import kernel_rate as kernel_rate
 from ._convergence import limit_ntk as limit_ntk
+from ._convergence import register_limit as register_limit
 from ._drift import drift as drift
 from ._drift import drift_from as drift_from
 from ._drift import kernel_distance as kernel_distance
@@ -17,6 +19,9 @@ from ._dynamics import TrajectoryGap as TrajectoryGap
 from ._dynamics import compare_runs as compare_runs
 from ._dynamics import kernel_descent as kernel_descent
 from ._dynamics import kernel_flow as kernel_flow
+from ._features import Factors as Factors
+from ._features import cheapest as cheapest
+from ._features import flattened as flattened
 from ._features import register_features as register_features
 from ._generic import ntk_vector_product as ntk_vector_product
 from ._hessian import Extreme as Extreme
@@ -31,6 +36,7 @@ from ._lambda_min import RoundingWarning as RoundingWarning
 from ._lambda_min import SmallestEigenvalue as SmallestEigenvalue
 from ._lambda_min import smallest_eigenvalue as smallest_eigenvalue
 from ._limit_kernel import LimitKernel as LimitKernel
+from ._limit_kernel import two_batches as two_batches
 from ._linearised import LinearisedRun as LinearisedRun
 from ._linearised import train_linearised as train_linearised
 from ._margin import Margin as Margin

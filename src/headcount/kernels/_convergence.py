@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_count, check_fraction
-from ..models import ntk_normal, paired
-from ..papers.arda2026.limit import limit_arda2026
-from ..papers.arda2026.model import PooledAttention
-from ..papers.wu2023.limit import limit_wu2023
-from ..papers.wu2023.model import Encoder, output_scale, softmax_scale
+from ..core import Array, BadArgument, bring_rooms, check_count, check_fraction
 from ._limit_kernel import LimitKernel
 from ._ntk import ntk
 
@@ -71,29 +66,50 @@ class KernelRate:
         )
 
 
+class Limit(NamedTuple):
+    """The limit of a kind of model: `kernel(model, x1, x2, **options)` is its limiting kernel.
+
+    `at_width(model, width, seed)` is the model of a width with the start whose kernel tends there;
+    `options` are those with which a rate of convergence asks for the limit.
+    """
+
+    kernel: Callable[..., LimitKernel]
+    at_width: Callable[[Any, int, int], tuple[Any, Any]]
+    options: Mapping[str, Any] = {}
+
+
+_LIMITS: dict[type, Limit] = {}
+
+
+def register_limit(kind: type, limit: Limit) -> None:
+    """Say what the kernels of models of type `kind` tend to."""
+    _LIMITS[kind] = limit
+
+
+def limit_of(model: Any) -> Limit:
+    """The limit of a model's kind."""
+    bring_rooms(type(model))
+    if type(model) not in _LIMITS:
+        known = ", ".join(kind.__name__ for kind in _LIMITS) or "a model with register_limit"
+        raise BadArgument("model", type(model).__name__, "has no known limit", fix=f"use {known}")
+    return _LIMITS[type(model)]
+
+
 def limit_ntk(
-    model: PooledAttention | Encoder,
+    model: Any,
     x1: Float[Array, "n1 T d"],
     x2: Float[Array, "n2 T d"] | None = None,
     **options: Any,
 ) -> LimitKernel:
-    """The limiting kernel of a model: `limit_arda2026` (with its options) or `limit_wu2023`.
+    """The limiting kernel of a model, with the options of its own limit.
 
-    The width, and for wu2023 tau0 and tau1, are those of the limit, not of `model`.
+    The width, and scalings that depend on it, are those of the limit, not of `model`.
     """
-    if isinstance(model, PooledAttention):
-        return limit_arda2026(model, x1, x2, **options)
-    if isinstance(model, Encoder) and not model.residual:
-        if options:
-            raise BadArgument("options", options, "wu2023 has a closed form", fix="give none")
-        return limit_wu2023(x1, x2, pooling=model.pooling)
-    raise BadArgument(
-        "model", type(model).__name__, "has no known limit", fix="use PooledAttention or Encoder"
-    )
+    return limit_of(model).kernel(model, x1, x2, **options)
 
 
 def kernel_rate(
-    model: PooledAttention | Encoder,
+    model: Any,
     x: Float[Array, "n T d"],
     *,
     widths: Sequence[int],
@@ -103,9 +119,8 @@ def kernel_rate(
 ) -> KernelRate:
     """Errors |K_width - K| / |K| over widths and seeds, and their slope in log-log.
 
-    arda2026: paired initialisation at width m [Lemma 4]; its limit, if not given, is estimated with
-    2^14 heads of a stream of its own. wu2023: NTK initialisation, tau0 = 1/d_m, tau1 = d_m^{-1/2}
-    [Lemma 1]. Both predict slope -1/2; wu2023's blocks W_Q and W_K vanish like 1/d_m.
+    Which start a width has, and how the limit is estimated if it is not given, is said where the
+    limit of the model's kind is registered.
     """
     if len(widths) < 2 or len(set(widths)) != len(widths):
         raise BadArgument("widths", widths, "needs two or more different widths", fix="[64, 256]")
@@ -115,9 +130,7 @@ def kernel_rate(
         check_count("widths", width)
     check_fraction("confidence", confidence)
     if limit is None:
-        limit = limit_ntk(
-            model, x, **({"heads": 2**14} if isinstance(model, PooledAttention) else {})
-        )
+        limit = limit_ntk(model, x, **limit_of(model).options)
     kernels = [[_empirical(model, width, seed, x) for width in widths] for seed in seeds]
     targets = {**limit.blocks, "total": limit.total}
     spread = {**limit.errors, "total": limit.total_error}
@@ -139,17 +152,10 @@ def kernel_rate(
 
 
 def _empirical(
-    model: PooledAttention | Encoder, width: int, seed: int, x: Float[Array, "n T d"]
+    model: Any, width: int, seed: int, x: Float[Array, "n T d"]
 ) -> dict[str, Float[Array, "n n"]]:
     """The kernel blocks at initialisation of the model at this width, and their total."""
-    if isinstance(model, PooledAttention):
-        wide: Any = replace(model, m=width)
-        params: Any = paired(wide, seed)
-    else:
-        tau0, tau1 = softmax_scale("ntk", width), output_scale("ntk", width)
-        wide = replace(model, d_m=width, tau0=tau0, tau1=tau1)
-        params = ntk_normal(wide, seed)
-    result = ntk(wide, params, x)
+    result = ntk(*limit_of(model).at_width(model, width, seed), x)
     return {**result.blocks, "total": result.total}
 
 

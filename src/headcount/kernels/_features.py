@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array
+from ..core import Array, bring_rooms
 
 Factors = tuple[Float[Array, "... _R _p"], ...]
 """One or two factors of one block, with the same number of rows R."""
@@ -48,6 +48,7 @@ def register_features(
 
 def structured_features(model: Any) -> StructuredFeatures | None:
     """The feature map of this model's type, if it has one."""
+    bring_rooms(type(model))
     return _STRUCTURED.get(type(model))
 
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, Registry, own_precision
+from ..core import Array, Registry, bring_rooms, own_precision
 
 
 @runtime_checkable
@@ -27,7 +27,7 @@ class Model(Protocol):
         ...
 
 
-models: Registry[Callable[..., Model]] = Registry("model")
+models: Registry[Callable[..., Model]] = Registry("model", bring_rooms)
 """The models by the name that the command line uses."""
 
 

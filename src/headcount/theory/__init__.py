@@ -58,6 +58,7 @@ from ._record import Choice as Choice
 from ._record import Record as Record
 from ._record import Static as Static
 from ._registry import claims as claims
+from ._registry import offer_claims as offer_claims
 from ._search import Budget as Budget
 from ._setting import Setting as Setting
 from ._shipped import certificate_named as certificate_named

@@ -1,8 +1,10 @@
 """The registry of claims; the modules that a paper's manifest lists register theirs here."""
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import ModuleType
 
 from ..core import BadArgument, PaperRegistry
 from ._claim import Claim
@@ -56,3 +58,25 @@ class ClaimRegistry(PaperRegistry[Claim]):
 
 claims = ClaimRegistry()
 """Every claim that Headcount knows."""
+
+
+class RoomOfClaims(ModuleType):
+    """The folder of a paper's statements, which are found in it by their own names."""
+
+    @property
+    def _key(self) -> str:
+        return self.__name__.split(".")[-2]
+
+    def __getitem__(self, name: str) -> Claim:
+        return claims[f"{self._key}/{name}"]
+
+    def __iter__(self) -> Iterator[str]:
+        return (claim.id.split("/", 1)[1] for claim in claims.of_paper(self._key))
+
+    def __len__(self) -> int:
+        return len(claims.of_paper(self._key))
+
+
+def offer_claims(package: str) -> None:
+    """Let a paper's folder of statements be asked like a table: `smith2030.claims["lemma-1"]`."""
+    sys.modules[package].__class__ = RoomOfClaims

@@ -25,13 +25,17 @@ from ._finetuning import FineTuning as FineTuning
 from ._finetuning import FineTuningState as FineTuningState
 from ._finetuning import losses_and_hits as losses_and_hits
 from ._paths import BlockJacobian as BlockJacobian
+from ._paths import Chunks as Chunks
 from ._paths import GradientPath as GradientPath
+from ._paths import Samples as Samples
 from ._paths import fold_chunks as fold_chunks
 from ._paths import generic_path as generic_path
 from ._paths import gradient_path as gradient_path
+from ._paths import into_chunks as into_chunks
 from ._paths import map_over_chunks as map_over_chunks
 from ._paths import naive_path as naive_path
 from ._paths import register_path as register_path
+from ._paths import sum_over_chunks as sum_over_chunks
 from ._plan import TrainingPlan as TrainingPlan
 from ._plan import plan_training as plan_training
 from ._plan import require_memory as require_memory
@@ -39,8 +43,6 @@ from ._projections import HeadBalls as HeadBalls
 from ._projections import NoProjection as NoProjection
 from ._projections import Projection as Projection
 from ._projections import nearest_in_ball as nearest_in_ball
-from ._projections import omega as omega
-from ._projections import omega_indrnn as omega_indrnn
 from ._recipes import Recipe as Recipe
 from ._recipes import all_recipes as all_recipes
 from ._recipes import recipe_of as recipe_of

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import BadArgument, Loss, activation_named, check_choice, check_count, losses
 from ..core._precision import DTYPES
-from ..data import DataModel, data_models
-from ..papers.arda2026.positional import PositionalTokens
+from ..data import DataModel, PositionalTokens, data_models
 from ._config import PROJECTED, ProblemConfig, TrainConfig
 from ._projections import Projection
 from ._recorders import Recorder, recorders

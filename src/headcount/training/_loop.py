@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from ..core import Array, Loss, total
-from ..papers.arda2026.positional import PositionalTokens
+from ..data import PositionalTokens
 from ._devices import SAMPLES
 from ._paths import GradientPath, gradient_path
 from ._rules import UpdateRule

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, check_count, loss_of, total
+from ..core import Array, Loss, bring_rooms, check_count, loss_of, total
 from ..models import over_heads
 
 
@@ -102,6 +102,7 @@ def gradient_path(
 
     `tokens` is the form that all samples have (`PositionalTokens`), or None for any tokens.
     """
+    bring_rooms(type(model))
     own = _FAST.get((type(model), type(tokens)))
     if own is None:
         own, tokens = _FAST.get((type(model), type(None)), _GENERIC), None

@@ -90,17 +90,3 @@ def nearest_in_ball(x: Array, centre: Array, radius: Any) -> Array:
     length = jnp.sqrt(jnp.sum(direction**2))
     outside = unit * length > limit
     return jnp.where(outside, centre + direction * (radius / jnp.where(outside, length, 1)), x)
-
-
-def omega(rho_c: float, rho_u: float, rho_w: float) -> HeadBalls:
-    """Omega_rho of arda2026 Def. 2 for `PooledAttention`, rho = (rho_c, rho_u, rho_w).
-
-    >>> omega(1, 2, 3).radii
-    (('c', 1), ('U', 2), ('W', 3))
-    """
-    return HeadBalls((("c", rho_c), ("U", rho_u), ("W", rho_w)))
-
-
-def omega_indrnn(rho_c: float, rho_u: float, rho_w: float) -> HeadBalls:
-    """The feasible set of the IndRNN [arda2026, App. B]."""
-    return HeadBalls((("c", rho_c), ("U", rho_u), ("w", rho_w)))

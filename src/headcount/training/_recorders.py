@@ -26,7 +26,6 @@ from ..core import (
 )
 from ..core._tree import blocks, named_leaves
 from ..models import Linearised, over_heads
-from ..papers.arda2026.model import PooledAttention
 from ._paths import Chunks, GradientPath, Samples, fold_chunks, into_chunks, map_over_chunks
 
 
@@ -200,7 +199,7 @@ class AttentionMass:
 
 def attention_rows(model: Any) -> Callable[[Any, Array], Float[Array, "heads rows T"]]:
     """The attention weights of a model on one sample, heads first, one row per query it uses."""
-    if isinstance(model, PooledAttention):
+    if hasattr(model, "query"):
         over_heads = jax.vmap(pooled_attention, in_axes=(None, 0, None))
         return lambda params, x: over_heads(x, params.W, model.query(x))[:, None, :]
     if hasattr(model, "readout"):

@@ -23,7 +23,7 @@ from ..core import (
 )
 from ..core._precision import DTYPES
 from ..core._tree import blocks
-from ..papers.arda2026.positional import PositionalTokens
+from ..data import PositionalTokens
 from ._devices import check_split
 from ._loop import Loop
 from ._recorders import Recorder, recorders

@@ -24,7 +24,7 @@ from ..core import (
     precision,
     stream,
 )
-from ..papers.arda2026.positional import PositionalTokens
+from ..data import PositionalTokens
 from ._devices import place, sample_mesh
 from ._loop import Problem, State
 from ._programs import programs

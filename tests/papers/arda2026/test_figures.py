@@ -17,14 +17,16 @@ import pytest
 from drawing_checks import keys_on_data
 from headcount import lab, report
 from headcount.data import GaussianTokens
-from headcount.models import initialisations, outputs, paired, paired_indrnn
+from headcount.models import initialisations, outputs
 from headcount.papers.arda2026.ar import ARWindows
+from headcount.papers.arda2026.feasible import omega
 from headcount.papers.arda2026.figures import fig1, fig2
 from headcount.papers.arda2026.indrnn import IndRNN
 from headcount.papers.arda2026.measurements import problem, recurrent, training, widths
 from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.papers.arda2026.starts import paired, paired_indrnn
 from headcount.papers.arda2026.teacher import TransportTeacher
-from headcount.training import gd, omega, train
+from headcount.training import gd, train
 
 RHO = (3.0, 2.0, 1.5)
 IDS = [f"arda2026/{name}" for name in (

@@ -11,8 +11,8 @@ import pytest
 from headcount.core import BadArgument, float64
 from headcount.core._tree import named_leaves
 from headcount.kernels import Linearised
-from headcount.models import paired
 from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.papers.arda2026.starts import paired
 from headcount.papers.arda2026.transport import (
     TransportProblem,
     easiest_transport,

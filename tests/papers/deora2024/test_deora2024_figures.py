@@ -15,7 +15,6 @@ from drawing_checks import keys_on_data, words_beyond_panels
 from headcount import lab, report
 from headcount.data import Dataset
 from headcount.kernels import direction_margins
-from headcount.models import two_phase_groups, zero
 from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.dm2 import DM2
 from headcount.papers.deora2024.figures import curves, noise
@@ -24,6 +23,7 @@ from headcount.papers.deora2024.measurements import stability as stable
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024.one_head import one_head as reduction
 from headcount.papers.deora2024.start import GoodStart, good_start
+from headcount.papers.deora2024.starts import two_phase_groups, zero
 from headcount.training import TrainConfig, run_config
 
 IDS = [f"deora2024/{name}" for name in (

@@ -12,11 +12,11 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from headcount.core import BadArgument
-from headcount.models import two_phase_groups, zero
 from headcount.papers.deora2024 import convexity, stability_bounds
 from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.model import HeadGroups, MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024.stability import LeftOut, largest_head, leave_one_out
+from headcount.papers.deora2024.starts import two_phase_groups, zero
 
 LAW = DM1(T=4, d=4, M=2, S=1.5, zeta=0.25, noise="bounded", Z_mu=0.2, Z_nu=0.3)
 ETA, STEPS, N = 0.7, 12, 5

@@ -7,7 +7,6 @@ import pytest
 
 from headcount.core import BadArgument, float64
 from headcount.data import Arrays
-from headcount.models import zero
 from headcount.papers.deora2024 import observed
 from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.leave_one_out import LeftOutInstance, pairs_of
@@ -16,6 +15,7 @@ from headcount.papers.deora2024.mixture_samples import first_phase_row, offered_
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024.observed import merged
 from headcount.papers.deora2024.stability import leave_one_out
+from headcount.papers.deora2024.starts import zero
 from headcount.papers.deora2024.subject import slack, subject
 from headcount.theory import Outcome, claims
 from headcount.theory._audit import ask

@@ -13,7 +13,7 @@ import pytest
 from drawing_checks import keys_on_data
 from headcount import kernels, lab, report
 from headcount.core import BadArgument
-from headcount.models import initialisations, lecun
+from headcount.models import initialisations
 from headcount.papers import wu2023
 from headcount.papers.wu2023.figures import curves, fig2, fig5, images, tails
 from headcount.papers.wu2023.limit import arc_cosine
@@ -21,6 +21,7 @@ from headcount.papers.wu2023.measurements import synthetic, vit, widths
 from headcount.papers.wu2023.measurements.tails import tail_levels, tail_of
 from headcount.papers.wu2023.model import Encoder, EncoderParams
 from headcount.papers.wu2023.regression import GaussianRegression
+from headcount.papers.wu2023.starts import lecun
 
 IDS = [f"wu2023/{name}" for name in (
     *(f"fig{number}" for number in range(1, 10)), "hessian", "limit", "scaling",

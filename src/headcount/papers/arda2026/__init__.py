@@ -1,0 +1,30 @@
+"""Arda, Cayci and Eryilmaz (2026), Finite-Time Analysis of Gradient Descent for Shallow Transformers.
+
+Its models, data laws, fast paths and kernels by name, and its claims: `arda2026.claims["..."]`.
+"""
+
+from typing import Any
+
+from ...core import facade
+
+_find = facade(
+    __name__,
+    model="PooledAttention PooledAttentionParams",
+    indrnn="IndRNN IndRNNParams",
+    starts="paired unpaired paired_indrnn",
+    feasible="omega omega_indrnn",
+    teacher="TransportTeacher",
+    transport_map="TransportMap TransportVectors transported",
+    ar="ARWindows",
+    fast="arda2026_path arda2026_chunk",
+    fast_indrnn="indrnn_path indrnn_chunk",
+    fast_positional="positional_path",
+    kernel="features_arda2026",
+    limit="limit_arda2026",
+    setting="Setting",
+    constants="constants",
+)
+
+
+def __getattr__(name: str) -> Any:
+    return _find(name)

@@ -20,9 +20,15 @@ from ...core import (
     normal,
     stream,
 )
-from ...data._base import Dataset, Measurement, data_models, token_norms
-from ...data._gaussian import clip_to_ball
-from .positional import PositionalTokens, positional_channels
+from ...data import (
+    Dataset,
+    Measurement,
+    PositionalTokens,
+    clip_to_ball,
+    data_models,
+    positional_channels,
+    token_norms,
+)
 
 STANDARDISATIONS = ("train", "train+val", "none")
 WINDOWS = ("disjoint", "overlapping")

@@ -19,7 +19,8 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Array, Loss, loss_of
-from ...training._paths import (
+from ...data import PositionalTokens
+from ...training import (
     BlockJacobian,
     Chunks,
     GradientPath,
@@ -31,7 +32,6 @@ from ...training._paths import (
     sum_over_chunks,
 )
 from .indrnn import IndRNN, IndRNNParams
-from .positional import PositionalTokens
 
 _CHUNK_LANES = 2**14
 """Lanes (samples x heads) in flight, the best of those measured for m = 32, 64 and 256."""

@@ -26,7 +26,8 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Array, FixedQuery, LastToken, Loss, loss_of
-from ...training._paths import (
+from ...data import PositionalTokens
+from ...training import (
     BlockJacobian,
     Chunks,
     GradientPath,
@@ -38,7 +39,6 @@ from ...training._paths import (
 )
 from .fast import arda2026_chunk, arda2026_path
 from .model import PooledAttention, PooledAttentionParams
-from .positional import PositionalTokens
 
 _written = jax.lax.optimization_barrier
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Activation, Array, activation_of, activations, check_count, mirrored_sum
-from ...models._base import models
+from ...models import models
 
 
 class IndRNNParams(NamedTuple):

@@ -8,7 +8,7 @@ import jax
 from jaxtyping import Float
 
 from ...core import Array, own_precision
-from ...kernels._features import Factors, flattened, register_features
+from ...kernels import Factors, flattened, register_features
 from .model import PooledAttention, PooledAttentionParams
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,10 +22,11 @@ from ...core import (
     float64,
     stream,
 )
-from ...kernels._limit_kernel import LimitKernel, two_batches
+from ...kernels import Limit, LimitKernel, register_limit, two_batches
 from .gaussian_moments import Moments, Pair, closed_moments
 from .hermite_series import hermite_rule, series_moments
 from .model import PooledAttention
+from .starts import paired
 
 METHODS = ("auto", "rao-blackwell", "plain")
 BLOCKS = ("c", "U", "W")
@@ -339,3 +341,13 @@ def _result(running: Running, method: str, target: float | None) -> LimitKernel:
         target_met=None if target is None else float(np.max(errors)) <= target,
         quadrature_errors=dict(zip((*BLOCKS, "total"), running.slack, strict=True)),
     )
+
+
+def _at_width(model: PooledAttention, width: int, seed: int) -> tuple[PooledAttention, Any]:
+    """Width m from the paired start."""
+    wide = replace(model, m=width)
+    return wide, paired(wide, seed)
+
+
+# Lemma 4 predicts slope -1/2; the limit is estimated with heads of a stream of its own.
+register_limit(PooledAttention, Limit(limit_arda2026, _at_width, {"heads": 2**14}))

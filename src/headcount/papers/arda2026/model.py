@@ -21,7 +21,7 @@ from ...core import (
     check_query,
     pooled_attention,
 )
-from ...models._base import models
+from ...models import models
 
 
 class PooledAttentionParams(NamedTuple):

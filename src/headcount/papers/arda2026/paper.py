@@ -130,9 +130,24 @@ paper = Paper(
     title="Finite-Time Analysis of Gradient Descent for Shallow Transformers",
     citation="Arda, Cayci and Eryilmaz (2026)",
     models={
-        "arda2026": f"{_HERE}.models:POOLED",
-        "indrnn": f"{_HERE}.models:INDRNN",
+        "arda2026": f"{_HERE}.recipes:POOLED",
+        "indrnn": f"{_HERE}.recipes:INDRNN",
     },
+    brings=tuple(
+        f"{_HERE}.{module}"
+        for module in (
+            "model",
+            "indrnn",
+            "starts",
+            "teacher",
+            "ar",
+            "fast",
+            "fast_indrnn",
+            "fast_positional",
+            "kernel",
+            "limit",
+        )
+    ),
     setting=f"{_HERE}.setting:Setting",
     claims=tuple(
         f"{_HERE}.{module}"

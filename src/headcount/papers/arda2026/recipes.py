@@ -3,10 +3,12 @@
 from typing import Any
 
 from ...core import BadArgument, Query, activation_named
-from ...models import LastToken, paired_indrnn, seeded_query
-from ...training import Recipe, omega, omega_indrnn
+from ...models import LastToken, seeded_query
+from ...training import Recipe
+from .feasible import omega, omega_indrnn
 from .indrnn import IndRNN, IndRNNParams
 from .model import PooledAttention
+from .starts import paired_indrnn
 
 
 def _query(text: str, d: int) -> Query:

@@ -31,8 +31,7 @@ from ...core import (
     stream,
     substream,
 )
-from ...data._base import Dataset, Measurement, data_models, token_norms
-from ...data._gaussian import GaussianTokens
+from ...data import Dataset, GaussianTokens, Measurement, data_models, token_norms
 from .transport_map import (
     ATTENTIONS,
     W_BRANCHES,

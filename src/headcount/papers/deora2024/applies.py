@@ -15,7 +15,6 @@ import jax
 import numpy as np
 
 from ...core import check_choice, check_count, float64
-from ...models import two_phase_groups
 from ...theory import Verdict, claims, judge
 from . import constants
 from .dm1 import DM1
@@ -25,6 +24,7 @@ from .leave_one_out import LeftOutInstance
 from .model import HeadGroups
 from .runs import RunInstance, ends, simulate
 from .start import GoodStart, good_start
+from .starts import two_phase_groups
 
 CONDITIONS = {"theorem-3": 18, "theorem-4": 128}
 

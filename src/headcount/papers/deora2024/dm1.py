@@ -24,7 +24,7 @@ from ...core import (
     stream,
     uniform,
 )
-from ...data._base import Dataset, Measurement, data_models, largest_token_norm
+from ...data import Dataset, Measurement, data_models, largest_token_norm
 
 NOISES = ("gaussian", "bounded")
 POSITIONS = ("random", "fixed")

@@ -21,7 +21,7 @@ from ...core import (
     normal,
     stream,
 )
-from ...data._base import Dataset, Measurement, data_models, largest_token_norm
+from ...data import Dataset, Measurement, data_models, largest_token_norm
 
 _BATCH = 1024
 """Candidates drawn at a time: fixed, so that a larger n extends the samples of a smaller one."""

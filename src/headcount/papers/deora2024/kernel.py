@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Array, own_precision
-from ...kernels._features import Factors, cheapest, flattened, register_features
+from ...kernels import Factors, cheapest, flattened, register_features
 from .model import HeadGroups, MultiHeadAttention, MultiHeadParams
 
 

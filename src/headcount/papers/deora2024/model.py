@@ -22,7 +22,7 @@ from ...core import (
     own_precision,
     self_attention,
 )
-from ...models._base import models
+from ...models import models
 
 READOUTS = ("full", "pooling", "last")
 """How the rows of attention are read: all of them, their mean, or the last."""

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import optax
 
-from ...models import zero
 from ...theory import Answer
 from ...training import Run, TrainConfig, UpdateRule, build, from_optax, stack_seeds, train
 from .model import MultiHeadAttention, MultiHeadParams
+from .starts import zero
 
 REDUCIBLE = ("gd", "momentum", "adam")
 """Update rules that move H equal heads as one head with other steps."""

@@ -98,12 +98,15 @@ paper = Paper(
     title="On the Optimization and Generalization of Multi-head Attention",
     citation="Deora, Ghaderi, Taheri and Thrampoulidis (2024)",
     models={
-        "deora2024": f"{_HERE}.models:HEADS",
-        "deora2024-groups": f"{_HERE}.models:GROUPS",
-        "deora2024-linear": f"{_HERE}.models:LINEAR",
+        "deora2024": f"{_HERE}.recipes:HEADS",
+        "deora2024-groups": f"{_HERE}.recipes:GROUPS",
+        "deora2024-linear": f"{_HERE}.recipes:LINEAR",
     },
     claims=tuple(f"{_HERE}.{module}" for module in _CLAIMS),
     figures=tuple(f"{_HERE}.figures.{figure}" for figure in _FIGURES),
+    brings=tuple(
+        f"{_HERE}.{module}" for module in ("model", "starts", "dm1", "dm2", "fast", "kernel")
+    ),
     setting=f"{_HERE}.setting:Setting",
     subject=f"{_HERE}.subject:subject",
     slack=f"{_HERE}.subject:slack",

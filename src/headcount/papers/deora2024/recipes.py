@@ -7,9 +7,9 @@ from jaxtyping import Float
 
 from ...core import Array, normal, stream
 from ...data import Dataset
-from ...models import two_phase, two_phase_groups
 from ...training import Recipe
 from .model import HeadGroups, LinearModel, MultiHeadAttention, MultiHeadParams
+from .starts import two_phase, two_phase_groups
 
 Fresh = Callable[[int], Dataset]
 

@@ -1,0 +1,25 @@
+"""Wu et al. (2023), On the Convergence of Encoder-only Shallow Transformers.
+
+Its models, data laws, fast paths and kernels by name, and its claims: `wu2023.claims["..."]`.
+"""
+
+from typing import Any
+
+from ...core import facade
+
+_find = facade(
+    __name__,
+    model="Encoder EncoderParams TwoLayerReLU TwoLayerParams output_scale softmax_scale",
+    vit="BLOCKS VisionTransformer VisionParams Collapsed collapse lecun_vision",
+    starts="lecun he ntk_normal",
+    regression="GaussianRegression VectorInput encoder_assumptions pair_products tail_exponent",
+    digit_pair="DigitPair",
+    fast="wu2023_path wu2023_chunk",
+    kernel="features_wu2023 prepare_wu2023",
+    limit="limit_wu2023 arc_cosine",
+    setting="Setting",
+)
+
+
+def __getattr__(name: str) -> Any:
+    return _find(name)

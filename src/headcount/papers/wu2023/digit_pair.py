@@ -10,8 +10,18 @@ import jax
 import numpy as np
 
 from ...core import BadArgument, check_choice, check_count, stream
-from ...data._base import Dataset, Measurement, as_dataset, data_models, token_norms
-from ...data._images import CHOICES, IMAGE_SETS, chosen_images, load_images, patches
+from ...data import (
+    CHOICES,
+    IMAGE_SETS,
+    Dataset,
+    Measurement,
+    as_dataset,
+    chosen_images,
+    data_models,
+    load_images,
+    patches,
+    token_norms,
+)
 
 SIDES = {"mnist": 28, "digits": 8}
 PATCHES = {"mnist": 14, "digits": 4}

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Array, Loss, loss_of
-from ...training._paths import (
+from ...training import (
     Chunks,
     GradientPath,
     Samples,

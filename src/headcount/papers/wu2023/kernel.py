@@ -9,7 +9,7 @@ from jax import lax
 from jaxtyping import Float
 
 from ...core import Array, own_precision, self_attention
-from ...kernels._features import Factors, cheapest, flattened, register_features
+from ...kernels import Factors, cheapest, flattened, register_features
 from .model import Encoder, EncoderParams
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array, check_choice, float64, own_precision
-from ...kernels._limit_kernel import LimitKernel, two_batches
+from ...core import Array, BadArgument, check_choice, float64, own_precision
+from ...kernels import Limit, LimitKernel, register_limit, two_batches
+from .model import Encoder, EncoderParams, output_scale, softmax_scale
+from .starts import ntk_normal
 
 POOLINGS = ("sum", "mean")
 
@@ -81,3 +85,23 @@ def limit_wu2023(
         total_error=nothing,
         method="closed-form",
     )
+
+
+def _limit(
+    model: Encoder, x1: Float[Array, "n1 T d"], x2: Float[Array, "n2 T d"] | None = None
+) -> LimitKernel:
+    if model.residual:
+        fix = "use residual=False"
+        raise BadArgument("model", type(model).__name__, "has no known limit", fix=fix)
+    return limit_wu2023(x1, x2, pooling=model.pooling)
+
+
+def _at_width(model: Encoder, width: int, seed: int) -> tuple[Encoder, EncoderParams]:
+    """NTK initialisation, tau0 = 1/d_m, tau1 = d_m^{-1/2}."""
+    tau0, tau1 = softmax_scale("ntk", width), output_scale("ntk", width)
+    wide = replace(model, d_m=width, tau0=tau0, tau1=tau1)
+    return wide, ntk_normal(wide, seed)
+
+
+# Lemma 1 predicts slope -1/2; the blocks W_Q and W_K vanish like 1/d_m.
+register_limit(Encoder, Limit(_limit, _at_width))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_choice, check_count, check_positive, self_attention
-from ...models._base import models
+from ...models import models
 
 POOLINGS = ("sum", "mean")
 SCALINGS = ("realistic", "ntk")

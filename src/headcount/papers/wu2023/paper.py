@@ -64,8 +64,8 @@ paper = Paper(
     title="On the Convergence of Encoder-only Shallow Transformers",
     citation="Wu, Liu, Chrysos and Cevher (2023)",
     models={
-        "wu2023": f"{_HERE}.models:ENCODER",
-        "two-layer-relu": f"{_HERE}.models:TWO_LAYER",
+        "wu2023": f"{_HERE}.recipes:ENCODER",
+        "two-layer-relu": f"{_HERE}.recipes:TWO_LAYER",
     },
     claims=tuple(
         f"{_HERE}.{module}"
@@ -87,6 +87,10 @@ paper = Paper(
             "residual",
             "rates",
         )
+    ),
+    brings=tuple(
+        f"{_HERE}.{module}"
+        for module in ("model", "starts", "regression", "digit_pair", "fast", "kernel", "limit")
     ),
     setting=f"{_HERE}.setting:Setting",
     subject=f"{_HERE}.subject:subject",

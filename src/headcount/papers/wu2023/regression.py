@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array, check_choice, check_count, check_samples, normal, stream
-from ...data._base import Dataset, Measurement, data_models
+from ...data import Dataset, Measurement, data_models
 
 TOKENS = ("scaled", "raw")
 LAYOUTS = ("row", "column")

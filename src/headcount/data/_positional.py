@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array, BadArgument, check_count, check_shape
+from ..core import Array, BadArgument, check_count, check_shape
 
 _SLACK = 64
 """Roundings, in the precision of the data, that a channel may be away from its multiple."""
