@@ -40,6 +40,7 @@ RULES = {
     **_ball_linalg.RULES,
 }
 
+
 class Unsupported(NotImplementedError):
     """The program uses a primitive that cannot be enclosed."""
 

@@ -201,8 +201,7 @@ class _Search:
         slopes = by_known_rules(jax.jacfwd(gap), start)  # a rule may hide another
         bends = lambda flat: jnp.diag(jax.jacfwd(slopes)(flat))  # noqa: E731
         self._values, self._slopes, self._bends = (
-            BallProgram(function, start, ulps=CONSTANT_ULPS)
-            for function in (sides, slopes, bends)
+            BallProgram(function, start, ulps=CONSTANT_ULPS) for function in (sides, slopes, bends)
         )
 
     def _domains(self, name: str) -> list[tuple[Interval | None, tuple[float, ...]]]:
