@@ -138,7 +138,7 @@ def named(x):
 @lemma(x=Box(low=0, high=1))
 def inside(x):
     half = x / 2
-    return half, 1.0 + float(jnp.float32(0.7)) * half
+    return half, 1.0 + float(np.float32(0.7)) * half
 
 @lemma(x=Box(low=0, high=1), c=Constants(bad=float(np.float32(1.7)), fine=1.7))
 def declared(x, c):
@@ -188,7 +188,7 @@ def test_a_file_is_loaded_in_float64(written: dict[str, Any]) -> None:
     ("name", "made"),
     [
         ("named", "HALF, SIXTH ="),
-        ("inside", "float(jnp.float32(0.7))"),
+        ("inside", "1.0 + float(np.float32(0.7))"),
         ("declared", "c=Constants"),
         ("given_one", 'given("small"'),
     ],
