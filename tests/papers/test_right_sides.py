@@ -17,6 +17,7 @@ from scipy import stats
 from ties import SETTINGS
 
 from headcount.core import float64, papers, stream
+from headcount.papers.arda2026 import naive_constants
 from headcount.papers.deora2024 import naive
 from headcount.theory import Claim, claims
 from headcount.theory._claim import generator
@@ -48,6 +49,8 @@ def instances_of(name: str) -> tuple[Any, ...]:
     else:
         assert claim.experiment is not None
         found = [_drawn(claim, case) for case in claim.experiment.cases]
+    if claim.paper == "wu2023":  # a step with which the promised decay is seen
+        return tuple(replace(one, gamma=1 / np.asarray(one.alpha) ** 2) for one in found)
     return tuple(map(_alike, found) if claim.quantity == "gap" else found)
 
 
@@ -172,3 +175,73 @@ def test_what_is_known_without_the_theorem():
         else:
             known = naive.loss(FLOATS, data, naive.parameters(data))
         assert claim.bound(setting, variant).trivial == pytest.approx(known, rel=1e-9)
+
+
+def test_the_largest_steps_of_deora2024_are_the_least_of_their_limits():
+    """Each of the limits decides once; where no target is given it is that of Proposition 7."""
+    cls = papers["deora2024"].part("setting")
+    few = cls(T=1, d=1, H=4, R=1.0, K=7, B_Phi=1.5, gamma=3.0)
+    G = (2 * 1.5 + math.log(7)) / 3.0
+    for form, g in (("printed", G), ("corrected", math.sqrt(2) * G)):
+        N = 4 * g + few.B_2
+        N += (2 * N + 1) / 2  # one more step: beta_1/sqrt(H)
+        rho = (2 * N + 1) / 2 + (2 * N + 1) ** 2 / 4
+        assert few.start_step("sharp", form) == pytest.approx(1 / rho, rel=1e-12)
+    assert few.g_0() == pytest.approx(math.sqrt(2) * G)
+    assert few.g_0() == few.D
+    assert few.L_theta == pytest.approx(1 / 7)
+    assert few.B_2 + few.D == few.N
+    low = {"R": 1e-3, "H": 10**12, "B_2": 1e-3}
+    first = cls(T=1, d=1, K=1, B_Phi=1.0, gamma=90.0, **low).start_step("v2")
+    assert first == pytest.approx((2 / 90) ** 2 / math.log(1 + math.e), rel=1e-12)
+    assert cls(T=1, d=1, K=1, B_Phi=1.0, gamma=1.0, **low).start_step("v2") == 1.0
+    for D, L_theta, L_0, step in (
+        (2.0, 3.0, 0.1, 4 / 15),
+        (2.0, 0.1, 30.0, 4 / 30),
+        (2.0, 0.1, 0.1, 1.0),
+    ):
+        near = {"target_distance": D, "target_width": 1.0, "target_loss": L_theta, "L_0": L_0}
+        assert cls(T=1, d=1, K=5, **near, **low).largest_step("v2") == pytest.approx(step)
+
+
+def test_a_mean_loss_of_wu2023_is_two_nths_of_the_papers():
+    instance, setting = tied("wu2023/proposition-1", instances_of("wu2023/proposition-1")[0])
+    assert setting.n == len(instance.y) == 2
+    own, mean = (
+        claims["wu2023/proposition-1"].bound(replace(setting, loss=loss, n=5), "corrected")
+        for loss in ("half-squared-sum", "mean-squared")
+    )
+    assert own.trivial == pytest.approx(float(instance.start_loss), rel=1e-9)
+    assert mean.rhs / own.rhs == mean.trivial / own.trivial == pytest.approx(2 / 5)
+
+
+def test_what_is_known_without_the_lemmas_of_arda2026():
+    """Trivial rivals: |h| <= s0, the sharp Lipschitz constant, and |f - y| <= |f| + |y|."""
+    setting = papers["arda2026"].part("setting")(
+        d=3, m=6, n=2, tau=4, rho=(0.5, 0.7, 0.9), nu=(0.4, 0.3, 0.2), B_U=2.5, activation="tanh"
+    )
+    sizes = (setting.d, setting.m, setting.n, setting.delta)
+    given = (FLOATS, "tanh", 2.5, setting.rho, setting.nu, sizes, "sharp")
+    k = naive_constants.constants(*given)
+    at_start = naive_constants.constants(*given[:3], (0.0, 0.0, 0.0), *given[4:])
+    trivially = math.sqrt(6) + 0.5
+    loss = (min(k["f_max"], trivially) + k["y_max"]) ** 2
+    lengths = k["rho_norm"] + k["nu_norm"]
+    known = {
+        "lemma-3": 2 * trivially + k["L1"] * k["k"],
+        "lemma-6a": trivially,
+        "eq-38": (k["A"] + at_start["A"]) * lengths,
+        "eq-44": loss,
+        "theorem-1": k["y_max"] ** 2,
+        "theorem-1-average": loss,
+        "lemma-5": 0.4 + 0.3 + 2.5 * 0.2 + k["y_max"],
+    }
+    for name, value in known.items():
+        for variant in ("printed", "sharp"):
+            found = claims[f"arda2026/{name}"].bound(setting, variant).trivial
+            assert found == pytest.approx(value, rel=1e-12), name
+    near = replace(setting, rho=(9.0, 9.0, 9.0))
+    f_max = naive_constants.constants(*given[:3], near.rho, *given[4:])["f_max"]
+    assert f_max > math.sqrt(6) + 9.0
+    found = claims["arda2026/eq-44"].bound(near, "sharp").trivial
+    assert found == pytest.approx((math.sqrt(6) + 9.0 + k["y_max"]) ** 2, rel=1e-12)
