@@ -65,7 +65,7 @@ def test_leave_one_out_runs_are_asked_up_to_a_stated_size(monkeypatch: pytest.Mo
         steps=4,
     )
     with float64():
-        np.testing.assert_allclose(pairs_of(run).distance.T, alone.distance, rtol=1e-9)
+        np.testing.assert_allclose(pairs_of(run, "v2").distance.T, alone.distance, rtol=1e-9)
     monkeypatch.setattr(observed, "MOST_LEFT_OUT", 5**2 * 4 * 4**2 - 1)
     found = subject(small, 0, delta=0.05)
     assert found.instances(LeftOutInstance) == ()

@@ -18,7 +18,7 @@ from .naive import Data
 SMALL = (
     model_family(n=1),
     model_family(n=2, G=1, readout="pooling"),
-    model_family(n=1, G=1, readout="last"),
+    model_family(n=1, d=2, G=1, readout="last"),
 )
 """Hessians of the loss have (G p)^2 entries."""
 

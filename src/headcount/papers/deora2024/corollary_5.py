@@ -54,10 +54,9 @@ def stable_step(i: StartInstance, variant: str) -> Any:
     return training_step(i, variant, constants.stable_rho)
 
 
-TRAINED = (
-    start_family("trained, v2", "v2", training_root, training_step),
-    start_family("trained, printed", "printed", training_root, training_step),
-    start_family("trained, sharp", "sharp", training_root, training_step),
+TRAINED = tuple(
+    start_family(f"trained, {form}", form, training_root, training_step, K=3)
+    for form in ("v2", "v1", "printed", "sharp")
 )
 
 

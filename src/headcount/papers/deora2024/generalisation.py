@@ -159,14 +159,14 @@ def _draw_population(rng: np.random.Generator, count: int, **shape: Any) -> Popu
     return PopulationInstance(**{f.name: getattr(run, f.name) for f in fields(RunInstance)}, m=2)
 
 
-def _population(tier: str, project: Any = _project) -> Any:
-    family = run_family(functools.partial(project, tier=tier), f"population, {tier}", K=1)
-    draw = functools.partial(_draw_population, n=2, d=1, T=2, G=1, K=1, readout="full")
+def _population(tier: str, project: Any = _project, d: int = 2, K: int = 3) -> Any:
+    family = run_family(functools.partial(project, tier=tier), f"population, {tier}", d=d, K=K)
+    draw = functools.partial(_draw_population, n=2, d=d, T=2, G=1, K=K, readout="full")
     return replace(family, draw=draw)
 
 
 SHARP_GAP = ("R^2 beta_1 for beta_3; eta beta_1(B)^2 <= 1 is then asked for by itself", "E9")
-POPULATIONS = (_population("v2"), _population("sharp"))
+POPULATIONS = (_population("v2"), _population("v1"), _population("sharp", d=1, K=1))
 on_populations = functools.partial(
     claim, families=POPULATIONS, kind=Kind.EXPECTATION, where="Sec. 4.2, App. C"
 )
@@ -306,7 +306,7 @@ on_populations(
     r"\mathbb E[L(\theta_K)-\widehat L(\theta_K)]\le\frac{17g_0(1/K)^2}{\eta n}",
     sides=_realizable,
     naive=_realizable_naive,
-    families=(_population("v2", _labelled), _population("sharp", _labelled)),
+    families=tuple(_population(tier, _labelled, K=1) for tier in ("v2", "v1", "sharp")),
     hypotheses=(SURELY_REALIZED, WIDER, SURE_STEP),
     forms={**HESSIAN_TIERS, "sharp": SHARP_GAP},
     errata=("E14", "E32"),
@@ -340,9 +340,9 @@ def _start_families() -> tuple[Any, ...]:
     return tuple(
         replace(
             start_family(f"population, {form}", form, training_root, stable_step),
-            draw=functools.partial(_draw_start, n=2, d=1, T=2, G=2, readout="full"),
+            draw=functools.partial(_draw_start, n=2, d=2, T=2, G=2, K=3, readout="full"),
         )
-        for form in ("v2", "printed", "sharp")
+        for form in ("v2", "v1", "printed", "sharp")
     )
 
 

@@ -105,7 +105,7 @@ def _project(i: StartInstance, tier: str, root: Any, step: Any = None) -> StartI
         W=jnp.concatenate([W, W]),
         vU=scale * vU,
         vW=scale * vW,
-        eps=jnp.ones_like(i.eps) if step is not None else jnp.clip(i.eps, 1e-3, 1.0),
+        eps=jnp.full_like(i.eps, 1 / i.K) if step is not None else jnp.clip(i.eps, 1e-3, 1.0),
     )
     size = root(near, tier) ** 2 * (1 + 1e-9)
     wide = replace(near, k=jnp.broadcast_to(jnp.ceil(size / 2), i.k.shape))
@@ -117,7 +117,7 @@ def _realizable_root(i: StartInstance, tier: str) -> Any:
     return constants.realizable_root(i.G, i.B_2, i.B_Phi, i.R, i.T, i.d, tier, i.readout)
 
 
-def draw_starts(rng: np.random.Generator, count: int, **shape: Any) -> StartInstance:
+def draw_starts(rng: np.random.Generator, count: int, *, K: int, **shape: Any) -> StartInstance:
     models = draw_models(rng, count, **shape)
     values = {f.name: getattr(models, f.name) for f in fields(ModelInstance)}
     return StartInstance(
@@ -126,20 +126,23 @@ def draw_starts(rng: np.random.Generator, count: int, **shape: Any) -> StartInst
         vW=rng.normal(size=models.W.shape),
         eps=rng.uniform(1e-3, 1.0, count),
         eta=np.full(count, 0.1),
-        K=1,
+        K=K,
     )
 
 
-def start_family(name: str, tier: str, root: Any, step: Any = None) -> Family:
+def start_family(
+    name: str, tier: str, root: Any, step: Any = None, *, d: int = 2, K: int = 1
+) -> Family:
     """Good starts of one shape."""
-    draw = functools.partial(draw_starts, n=2, d=1, T=2, G=2, readout="full")
+    draw = functools.partial(draw_starts, n=2, d=d, T=2, G=2, K=K, readout="full")
     project = functools.partial(_project, tier=tier, root=root, step=step)
     return Family(f"good start {name}", draw, project)
 
 
 STARTS = (
     start_family("v2", "v2", _realizable_root),
-    start_family("sharp", "sharp", _realizable_root),
+    start_family("v1", "v1", _realizable_root),
+    start_family("sharp", "sharp", _realizable_root, d=1),
 )
 SEPARABLE = Hypothesis(
     "P3: a margin above 0, as -gamma",

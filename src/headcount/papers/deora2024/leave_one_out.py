@@ -16,10 +16,11 @@ import numpy as np
 from ...theory import Family, Sides, instance_class
 from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants, naive_runs
+from .along import Segment
 from .declare import HESSIAN_TIERS, claim, false
 from .naive import Data
+from .naive_along import NaiveSegment
 from .runs import RunInstance, draw_runs, project_run
-from .segments import NaiveSegment, Segment
 from .theorem_3 import SHORT_STEP, WIDER
 
 
@@ -34,18 +35,13 @@ def _draw(rng: np.random.Generator, count: int, **shape: Any) -> LeftOutInstance
     return LeftOutInstance(**{f.name: getattr(run, f.name) for f in fields(RunInstance)})
 
 
-def _family(tier: str) -> Family:
+def _family(tier: str, d: int = 2, K: int = 3) -> Family:
     project = functools.partial(project_run, tier=tier, factor=128)
-    draw = functools.partial(_draw, n=2, d=1, T=2, G=1, K=2, readout="full")
+    draw = functools.partial(_draw, n=2, d=d, T=2, G=1, K=K, readout="full")
     return Family(f"leave-one-out run, {tier}", draw, project)
 
 
-LOO_RUNS = (_family("v2"), _family("sharp"))
-
-
-def left_out_loss(i: RunInstance, rows: Any, weights: Any) -> Any:
-    """L^{-i}: the samples' losses with these weights, 1/n or 0."""
-    return jnp.sum(weights * model.losses(i, rows))
+LOO_RUNS = (_family("v2"), _family("v1"), _family("sharp", d=1, K=2))
 
 
 def shares(n: int) -> Any:
@@ -67,15 +63,15 @@ class Pairs:
     """L^{-i}(theta_k^{-i})."""
     highest: Any
     """An upper bound of L^{-i} between the two."""
-    widths: Any
-    """N on the segment."""
+    expansion: Any
+    """The factor of (19) for L^{-i} between the two."""
     width: Any
     """N at theta_k."""
     path: Any
     """L(theta_k)."""
 
 
-def pairs_of(i: RunInstance) -> Pairs:
+def pairs_of(i: RunInstance, tier: str) -> Pairs:
     """The run and all its left-out runs, side by side."""
     n = len(i.y)
 
@@ -95,20 +91,18 @@ def pairs_of(i: RunInstance) -> Pairs:
         distance = jax.vmap(lambda a, b: model.length(i, a - b))(whole, other)
 
         def between(a: Any, b: Any) -> tuple[Any, ...]:
-            def loss(at: Any, rows: Any) -> Any:
-                return left_out_loss(at, rows, weights)
-
-            segment = Segment(i, i.rows + a, b - a, loss)
+            segment = Segment(i, i.rows + a, b - a, weights)
             ends = (segment.losses[0], segment.losses[-1])
-            return model.losses(i, i.rows + a)[index], *ends, segment.highest(), segment.N
+            grown = segment.expansion(i.eta, tier)
+            return model.losses(i, i.rows + a)[index], *ends, segment.highest(), grown
 
         return distance, *jax.vmap(between)(whole[:-1], other[:-1])
 
     found = jax.vmap(compare)(jnp.arange(n), shares(n))
     path = jax.vmap(lambda moved: model.loss(i, i.rows + moved))(whole[:-1])
     width = jax.vmap(lambda moved: model.widest(i.rows + moved))(whole[:-1])
-    distance, own, here, there, highest, widths = found
-    return Pairs(distance, own, here, there, highest, widths, width, path)
+    distance, own, here, there, highest, expansion = found
+    return Pairs(distance, own, here, there, highest, expansion, width, path)
 
 
 def naive_pairs(num: Arithmetic, data: Data) -> list[dict[str, list[Any]]]:
@@ -120,13 +114,11 @@ def naive_pairs(num: Arithmetic, data: Data) -> list[dict[str, list[Any]]]:
         weights = [num.number(0) if j == i else num.number(1) / n for j in range(n)]
         other = naive_runs.path(num, data, weights)
 
-        def loss(num: Arithmetic, data: Data, rows: Any, weights: Any = weights) -> Any:
-            parts = naive.samples(num, data, rows)
-            return num.total([w * p.loss for w, p in zip(weights, parts, strict=True)])
-
         steps = list(zip(whole, other, strict=True))
         gaps = [naive.length(num, data, naive.difference(a, b)) for a, b in steps]
-        segments = [NaiveSegment(num, data, a, naive.difference(b, a), loss) for a, b in steps[:-1]]
+        segments = [
+            NaiveSegment(num, data, a, naive.difference(b, a), weights) for a, b in steps[:-1]
+        ]
         own = [naive.samples(num, data, a)[i].loss for a, _ in steps[:-1]]
         tables.append(
             {
@@ -201,21 +193,13 @@ def _naive_own_share(num: Arithmetic, data: Data) -> Any:
 
 
 def _eq_20(i: RunInstance, variant: str) -> Sides:
-    pairs = pairs_of(i)
-    shape = (i.T, i.d, variant, i.readout)
-    slope = constants.beta_3(pairs.widths, i.R, *shape) / jnp.sqrt(i.H)
-    grown = 1 + i.eta * slope * pairs.highest
-    smooth = i.eta * constants.beta_2(pairs.widths, i.R, i.H, *shape)
-    return _entries(pairs, jnp.maximum(grown, smooth), _own_share(i, pairs))
+    pairs = pairs_of(i, variant)
+    return _entries(pairs, pairs.expansion, _own_share(i, pairs))
 
 
 def _eq_20_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
-    eta, root = data["eta"], num.sqrt(naive.total(num, data))
-
     def factor(table: Any, k: int) -> Any:
-        segment = table["segments"][k]
-        grown = 1 + eta * segment.beta_3(variant) / root * table["highest"][k]
-        return num.largest([grown, eta * segment.beta_2(variant)])
+        return table["segments"][k].expansion(data["eta"], variant)
 
     return _naive_entries(naive_pairs(num, data), factor, _naive_own_share(num, data))
 
@@ -236,7 +220,7 @@ on_pairs(
 
 
 def _eq_21(i: RunInstance, variant: str) -> Sides:
-    pairs = pairs_of(i)
+    pairs = pairs_of(i, variant)
     _, beta_3 = tilde(i, variant)
     x = i.eta * beta_3 / jnp.sqrt(i.H)
     factor = (1 + x) * pairs.highest if variant == "printed" else 1 + x * pairs.highest
@@ -296,7 +280,7 @@ on_pairs(
 
 
 def _eq_22(i: RunInstance, variant: str) -> Sides:
-    pairs = pairs_of(i)
+    pairs = pairs_of(i, variant)
     beta_1, beta_3 = tilde(i, variant)
     grown = 4 * i.eta * beta_3 / (3 * jnp.sqrt(i.H)) * (pairs.here + pairs.there)
     return _entries(pairs, 1 + grown, i.eta / len(i.y) * beta_1 * pairs.own)
@@ -329,7 +313,7 @@ on_pairs(
 
 
 def _lemma_11(i: RunInstance, variant: str) -> Sides:
-    pairs = pairs_of(i)
+    pairs = pairs_of(i, variant)
     beta_1, beta_3 = tilde(i, variant)
     mean = jnp.mean(pairs.distance[:, -1])
     scale = 2 * i.eta / len(i.y) * beta_1

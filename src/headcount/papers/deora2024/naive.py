@@ -140,6 +140,22 @@ def softplus(num: Arithmetic, x: Number) -> Number:
     return num.positive_part(x) + num.log(1 + tail)
 
 
+def margins(num: Arithmetic, data: Data, rows: Rows) -> list[Number]:
+    """y_i Phi~(X_i) alone."""
+    T, d = shape(data)
+    root, found = num.sqrt(total(num, data)), []
+    for X, y in zip(data["X"], data["y"], strict=True):
+        values = []
+        for U, W in (split(row, d) for row in rows):
+            reads = [
+                dot(softmax(num, [dot(X[t], times(W, x)) for x in X]), times(X, U[slot]))
+                for t, slot in queries(T, data["readout"])
+            ]
+            values.append(num.total(reads))
+        found.append(y * dot(data["k"], values) / root)
+    return found
+
+
 def samples(num: Arithmetic, data: Data, rows: Rows) -> list[Sample]:
     """Every sample of a data set."""
     _, d = shape(data)

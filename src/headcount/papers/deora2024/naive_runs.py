@@ -8,7 +8,7 @@ from typing import Any
 from ...theory.slow import Arithmetic, dot
 from . import naive, naive_constants
 from .naive import Data, Number, Rows
-from .segments import NaiveSegment
+from .naive_along import NaiveSegment
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from ...core import Array
 from ...theory import Family, instance_class
 from ...theory.families import into_ball, log_uniform
 from . import constants, model
+from .along import Segment
 from .instances import ModelInstance, as_rows, draw_models, signs
-from .segments import Segment
 
 MOST_ROOT = 1e9
 """The largest sqrt(H) that a search visits: beyond, float64 blurs the outputs."""
@@ -219,8 +219,11 @@ def run_family(
 
 
 V2 = functools.partial(project_run, tier="v2")
+V1 = functools.partial(project_run, tier="v1")
 SHARP = functools.partial(project_run, tier="sharp")
-RUNS = (run_family(V2, "v2"), run_family(SHARP, "sharp", G=2, n=1))
+_TEXTS = tuple(run_family(project, name, d=2, K=3) for project, name in ((V2, "v2"), (V1, "v1")))
+"""With as few heads as each text allows, and features enough for the two to differ."""
+RUNS = (*_TEXTS, run_family(SHARP, "sharp", G=2, n=1))
 """Inside Theorem 3."""
-STEPS = (run_family(SHARP, "sharp"), run_family(SHARP, "sharp", G=2, n=1))
+STEPS = (run_family(SHARP, "sharp", d=2, K=3), run_family(SHARP, "sharp", G=2, n=1), *_TEXTS)
 """With steps as long as the sharp constants allow."""

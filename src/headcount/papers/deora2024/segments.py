@@ -1,7 +1,7 @@
 """Claims of deora2024 about two points and the segment between them: GLQC, (14)-(16), (19).
 
 The largest loss on a segment is seen on a grid. Where it stands on the left that is a lower bound
-of it; where it stands on the right it is bounded above with the loss's own Lipschitz constant.
+of it; where it stands on the right it is bounded above, cell by cell, as `along` says.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic, dot
-from . import constants, model, naive, naive_constants
+from . import constants, model, naive
+from .along import SEEN, Segment
 from .declare import HESSIAN_TIERS, claim
 from .instances import ModelInstance, as_rows, draw_models, project_model
 from .naive import Data
-
-CELLS = 4
-"""Cells of the grid on a segment."""
+from .naive_along import SEEN as SEEN_NAIVELY
+from .naive_along import NaiveSegment
 
 
 @instance_class
@@ -43,70 +43,6 @@ class SegmentInstance(ModelInstance):
     def move(self) -> Float[Array, "G p"]:
         """theta_2 - theta_1."""
         return as_rows(self.dU, self.dW)
-
-
-class Segment:
-    """What the claims measure between two points: ends, length, losses on a grid, constants."""
-
-    def __init__(self, i: ModelInstance, start: Any, move: Any, loss: Any = model.loss) -> None:
-        self.length = model.length(i, move)
-        along = jnp.linspace(0.0, 1.0, CELLS + 1)
-        self.losses = jax.vmap(lambda a: loss(i, start + a * move))(along)
-        # N is convex, so that on a segment it is largest at an end.
-        self.N = jnp.maximum(model.widest(start), model.widest(start + move))
-        self.R, self.H, self.T, self.d, self.readout = i.R, i.H, i.T, i.d, i.readout
-
-    def beta_1(self) -> Any:
-        """The larger of the two ends'."""
-        return constants.beta_1(self.N, self.R, self.T, self.readout)
-
-    def beta_2(self, tier: str) -> Any:
-        """The larger of the two ends'."""
-        return constants.beta_2(self.N, self.R, self.H, self.T, self.d, tier, self.readout)
-
-    def beta_3(self, tier: str) -> Any:
-        """The larger of the two ends'."""
-        return constants.beta_3(self.N, self.R, self.T, self.d, tier, self.readout)
-
-    def highest(self) -> Any:
-        """An upper bound of the loss on the segment: |dL| <= beta_1 |d theta|."""
-        between = self.beta_1() * self.length / (2 * CELLS)
-        return jnp.max((self.losses[1:] + self.losses[:-1]) / 2) + between
-
-
-class NaiveSegment:
-    """The twin of `Segment`."""
-
-    def __init__(
-        self, num: Arithmetic, data: Data, start: Any, move: Any, loss: Any = naive.loss
-    ) -> None:
-        self.num, self.H = num, naive.total(num, data)
-        self.length = naive.length(num, data, move)
-        points = [naive.combined(start, move, num.number(j) / CELLS) for j in range(CELLS + 1)]
-        self.points, self.losses = points, [loss(num, data, point) for point in points]
-        self.N = num.largest([naive.widest(num, points[0]), naive.widest(num, points[-1])])
-        self.R, self.readout = naive.token_bound(num, data), data["readout"]
-        self.T, self.d = naive.shape(data)
-
-    def beta_1(self) -> Any:
-        """The larger of the two ends'."""
-        return naive_constants.beta_1(self.num, self.N, self.R, self.T, self.readout)
-
-    def beta_2(self, tier: str) -> Any:
-        """The larger of the two ends'."""
-        sizes_ = (self.N, self.R, self.H, self.T, self.d, tier, self.readout)
-        return naive_constants.beta_2(self.num, *sizes_)
-
-    def beta_3(self, tier: str) -> Any:
-        """The larger of the two ends'."""
-        sizes_ = (self.N, self.R, self.T, self.d, tier, self.readout)
-        return naive_constants.beta_3(self.num, *sizes_)
-
-    def highest(self) -> Any:
-        """An upper bound of the loss on the segment."""
-        pairs = zip(self.losses[1:], self.losses[:-1], strict=True)
-        top = self.num.largest([(a + b) / 2 for a, b in pairs])
-        return top + self.beta_1() * self.length / (2 * CELLS)
 
 
 def segment_of(i: SegmentInstance) -> Segment:
@@ -160,7 +96,7 @@ def segment_family(project: Any, name: str, n: int = 2, d: int = 1, G: int = 1) 
     return Family(f"segment {name} n={n} d={d} G={G}", draw, project)
 
 
-ANYWHERE = (segment_family(project_segment, "anywhere"),)
+ANYWHERE = (segment_family(project_segment, "anywhere", d=2),)
 CLOSE = (
     segment_family(functools.partial(project_close, tier="v2"), "close"),
     segment_family(functools.partial(project_close, tier="sharp"), "close, sharp", n=1, d=2),
@@ -221,15 +157,14 @@ on_segments(
 
 def _curvature(i: SegmentInstance, variant: str) -> Sides:
     segment = segment_of(i)
-    along = jnp.linspace(0.0, 1.0, CELLS + 1)
-    low = jax.vmap(lambda a: model.loss_hessian_ends(i, i.rows + a * i.move)[0])(along)
+    low = jax.vmap(lambda rows: model.loss_hessian_ends(i, rows)[0])(segment.points[SEEN])
     rhs = segment.beta_3(variant) / jnp.sqrt(i.H) * jnp.max(segment.losses)
     return Sides(jnp.max(-low), rhs)
 
 
 def _curvature_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
     segment = naive_segment_of(num, data)
-    low = [naive.loss_hessian_ends(num, data, point)[0] for point in segment.points]
+    low = [naive.loss_hessian_ends(num, data, point)[0] for point in segment.points[SEEN_NAIVELY]]
     rhs = segment.beta_3(variant) / num.sqrt(segment.H) * num.largest(segment.losses)
     return num.largest([-value for value in low]), rhs
 
@@ -283,8 +218,7 @@ def _expansion(i: SegmentInstance, variant: str) -> Sides:
     segment = segment_of(i)
     first, second = (model.loss_gradient(i, rows) for rows in (i.rows, i.rows + i.move))
     lhs = model.length(i, i.move - i.eta * (second - first))
-    grown = 1 + i.eta * segment.beta_3(variant) / jnp.sqrt(i.H) * segment.highest()
-    return Sides(lhs, jnp.maximum(grown, i.eta * segment.beta_2(variant)) * segment.length)
+    return Sides(lhs, segment.expansion(i.eta, variant) * segment.length)
 
 
 def _expansion_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, Any]:
@@ -294,9 +228,8 @@ def _expansion_naive(num: Arithmetic, data: Data, variant: str) -> tuple[Any, An
         for at in (rows, naive.combined(rows, move, 1))
     )
     stepped = naive.combined(move, naive.difference(second, first), -data["eta"])
-    grown = 1 + data["eta"] * segment.beta_3(variant) / num.sqrt(segment.H) * segment.highest()
-    factor = num.largest([grown, data["eta"] * segment.beta_2(variant)])
-    return naive.length(num, data, stepped), factor * segment.length
+    rhs = segment.expansion(data["eta"], variant) * segment.length
+    return naive.length(num, data, stepped), rhs
 
 
 on_segments(

@@ -18,7 +18,7 @@ from ...theory.slow import Arithmetic
 from . import constants, model, naive, naive_constants, naive_runs
 from .declare import HESSIAN_TIERS, claim, false, tier_of
 from .naive import Data
-from .runs import RUNS, SHARP, V2, RunInstance, as_trace, ends, run_family
+from .runs import RUNS, SHARP, V1, V2, RunInstance, as_trace, ends, run_family
 from .setting import Setting
 from .training import WIDE, short_step, wide
 
@@ -359,12 +359,16 @@ def _wider(i: RunInstance) -> RunInstance:
     return replace(inside, dU=inside.dU / 2, dW=inside.dW / 2)
 
 
-LABELLED = (
-    run_family(functools.partial(_labelled, project=_wider, variant="corrected"), "labelled", K=1),
+LABELLED = tuple(
     run_family(
-        functools.partial(_labelled, project=SHARP, variant="sharp"), "labelled, sharp", K=1
-    ),
+        functools.partial(_labelled, project=project, variant=variant),
+        f"labelled, {variant}",
+        d=2,
+        K=1,
+    )
+    for project, variant in ((_wider, "corrected"), (V1, "v1"), (SHARP, "sharp"))
 )
+"""One step: labels of the target promise L(theta) <= log 2, and more steps ask for 1/K."""
 
 claim(
     "corollary-3",
