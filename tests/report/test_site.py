@@ -191,6 +191,7 @@ def test_a_second_report_leaves_nothing_of_the_first(results: Path, tmp_path: Pa
 def test_files_of_earlier_versions_are_read_and_damaged_ones_named(tmp_path: Path) -> None:
     folder = tmp_path / "results" / "figures" / "arda2026-fig1" / "quick"
     folder.mkdir(parents=True)
+    (tmp_path / "results" / "headcount-results.json").touch()
     content = {"figure": "arda2026/fig1", "scale": "quick", "verdicts": []}
     (folder / "verdicts.json").write_text(json.dumps(content))
     build_site(tmp_path / "results", tmp_path / "site")

@@ -189,19 +189,22 @@ def _positions(
 def _common_record(trials: Any) -> dict[str, Any]:
     """What the trials' records say about versions, devices and commits, each value once."""
     records = [trial.record for trial in trials if trial is not None]
-    return {
-        key: sorted({json.dumps(record.get(key), sort_keys=True) for record in records})
-        for key in ("versions", "commit", "device", "cpu", "dtype")
-    }
+    common = {}
+    for key in ("versions", "commit", "device", "cpu", "dtype"):
+        values = {id(value): value for value in (record.get(key) for record in records)}
+        common[key] = sorted({json.dumps(value, sort_keys=True) for value in values.values()})
+    return common
 
 
 def _environments(trials: Any) -> tuple[str, ...]:
     """A note when trials that are compared were computed by different versions or CPUs."""
+    records = [trial.record for trial in trials if trial is not None]
+    versions = {id(record["versions"]): record["versions"] for record in records}
+    pairs = Counter((id(record["versions"]), record.get("cpu", "not noted")) for record in records)
     counts: Counter[str] = Counter()
-    for trial in trials:
-        if trial is not None:
-            named = {**trial.record["versions"], "cpu": trial.record.get("cpu", "not noted")}
-            counts[", ".join(f"{name} {value}" for name, value in named.items())] += 1
+    for (which, cpu), count in pairs.items():
+        named = {**versions[which], "cpu": cpu}
+        counts[", ".join(f"{name} {value}" for name, value in named.items())] += count
     if len(counts) < 2:
         return ()
     parts = "; ".join(f"{count} with {where}" for where, count in counts.most_common())
