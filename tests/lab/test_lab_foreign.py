@@ -112,10 +112,8 @@ def test_a_site_removes_no_file_that_it_has_not_written(tmp_path: Path) -> None:
     lab.Store(tmp_path / "out").prepare()
     site = tmp_path / "site"
     site.mkdir()
-    listed = {
-        "thesis.tex": hashlib.sha256(b"theirs").hexdigest(),
-        "old.html": hashlib.sha256(b"old").hexdigest(),
-    }
+    written = {"thesis.tex": b"theirs", "old.html": b"old"}
+    listed = {name: hashlib.sha256(content).hexdigest() for name, content in written.items()}
     (site / "headcount-report.json").write_text(json.dumps({"files": listed}))
     (site / "thesis.tex").write_text("mine")
     (site / "old.html").write_text("old")

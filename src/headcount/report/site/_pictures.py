@@ -11,35 +11,9 @@ from xml.etree import ElementTree
 
 _SVG = "http://www.w3.org/2000/svg"
 _HREF = "{http://www.w3.org/1999/xlink}href"
-_ELEMENTS = frozenset(
-    [
-        "svg",
-        "g",
-        "defs",
-        "style",
-        "path",
-        "rect",
-        "circle",
-        "ellipse",
-        "line",
-        "polyline",
-        "polygon",
-        "text",
-        "tspan",
-        "title",
-        "desc",
-        "use",
-        "symbol",
-        "clipPath",
-        "mask",
-        "pattern",
-        "marker",
-        "linearGradient",
-        "radialGradient",
-        "stop",
-        "image",
-    ]
-)
+_SHAPES = {"path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan"}
+_PARTS = {"svg", "g", "defs", "style", "title", "desc", "use", "symbol", "image", "stop"}
+_PAINT = {"clipPath", "mask", "pattern", "marker", "linearGradient", "radialGradient"}
 _HERE = re.compile(r"#[\w.:-]+")
 _PICTURE = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*")
 _FROM_ELSEWHERE = re.compile(
@@ -74,7 +48,7 @@ def _clean(root: ElementTree.Element) -> None:
         for child in list(element):
             namespace, _, name = str(child.tag).rpartition("}")
             styled = name == "style" and _FROM_ELSEWHERE.search("".join(child.itertext()))
-            if namespace != "{" + _SVG or name not in _ELEMENTS or styled:
+            if namespace != "{" + _SVG or name not in _SHAPES | _PARTS | _PAINT or styled:
                 element.remove(child)
             else:
                 waiting.append(child)
