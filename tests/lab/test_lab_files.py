@@ -130,18 +130,18 @@ def test_a_damaged_result_is_set_aside_and_recomputed(
 def test_a_full_disk_corrupts_nothing(
     tmp_path: Path, plan: lab.Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, count = Path.write_bytes, 0
+    write, count = core.write_and_close, 0
 
-    def full_after_five(path: Path, data: bytes) -> int:
+    def full_after_five(descriptor: int, data: bytes) -> None:
         nonlocal count
-        if "trials" in path.parts:
+        if b"kind=trial" in data[:64]:
             count += 1
             if count > 5:
-                write(path, data[: len(data) // 2])
+                write(descriptor, data[: len(data) // 2])
                 raise OSError(errno.ENOSPC, "No space left on device")
-        return write(path, data)
+        write(descriptor, data)
 
-    monkeypatch.setattr(Path, "write_bytes", full_after_five)
+    monkeypatch.setattr("headcount.core._files.write_and_close", full_after_five)
     with pytest.raises(lab.StorageError, match=r"No space left on device; .*intact.* run the same"):
         lab.run_plan(plan, tmp_path / "out", workers=0)
     monkeypatch.undo()

@@ -177,10 +177,10 @@ def test_looking_at_a_lock_needs_no_right_to_write(tmp_path: Path, monkeypatch) 
     path = tmp_path / "a.lock"
     opened = os.open
 
-    def read_only(name: Any, flags: int, *mode: int) -> int:
+    def read_only(name: Any, flags: int, *mode: int, **where: Any) -> int:
         if flags & (os.O_RDWR | os.O_WRONLY | os.O_CREAT):
             raise OSError(errno.EROFS, "Read-only file system")
-        return opened(name, flags, *mode)
+        return opened(name, flags, *mode, **where)
 
     with _locks.claim(path):
         monkeypatch.setattr(os, "open", read_only)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
 import shutil
+import sqlite3
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ import pytest
 import toy_figure
 from lab_checks import After, Messages, assert_same
 
-from headcount import lab
+from headcount import core, lab
 from headcount.lab import _files, _index
 from headcount.lab._context import TrialContext
 
@@ -192,14 +195,12 @@ def count_checks(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
             checked.append(path)
         return check(path, kind, address)
 
-    for module in (_files, lab._store):
-        monkeypatch.setattr(module, "check_file", counting)
+    monkeypatch.setattr(_files, "check_file", counting)
     return checked
 
 
 @pytest.fixture
-def indexed(results: Path, plan, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(lab._store, "_WORTH_AN_INDEX", 1)
+def indexed(results: Path, plan) -> Path:
     lab.collect(plan, lab.Store(results))
     return results
 
@@ -230,15 +231,88 @@ def test_an_index_hides_no_damage(indexed: Path, plan, reference, damage: str) -
     assert_same(plan, indexed, reference)
 
 
-def test_a_bad_index_costs_nothing(indexed: Path, plan, reference) -> None:
-    (path,) = (indexed / "index").glob("*.h5")
+def known(folder: Path, plan) -> int:
+    """How many trials the index has copies of."""
+    return len(list(lab.Store(folder).index.copies(plan.unique)))
+
+
+def another_version(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA user_version = 99")
+
+
+def without_tables(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE trials")
+
+
+BAD_INDEXES = {
+    "empty": lambda path: path.write_bytes(b""),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:-5000]),
+    "no SQLite": lambda path: path.write_bytes(b"nonsense" + path.read_bytes()[8:]),
+    "other version": another_version,
+    "no tables": without_tables,
+    "deleted": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", BAD_INDEXES)
+def test_a_bad_index_costs_nothing(indexed: Path, plan, reference, damage: str) -> None:
+    path = indexed / "index" / "trials.sqlite3"
+    assert known(indexed, plan) == 12
+    BAD_INDEXES[damage](path)
+    assert known(indexed, plan) < 12
+    reporter = Messages()
+    assert lab.run_plan(plan, indexed, workers=0, reporter=reporter).cached == 12
+    assert lab.collect(plan, lab.Store(indexed)).missing == 0
+    assert reporter.messages == []
+    assert known(indexed, plan) == 12  # and it is made anew
+    assert_same(plan, indexed, reference)
+
+
+def test_no_flipped_bit_of_an_index_is_believed(indexed: Path, plan) -> None:
+    path = indexed / "index" / "trials.sqlite3"
     good = path.read_bytes()
-    for bad in (b"", good[:-5], good.replace(b"address=", b"address-", 1)):
-        path.write_bytes(bad)
-        assert _index.load_index(path, plan.identity) == {}
+    right = {address: copy for address, _, copy in lab.Store(indexed).index.copies(plan.unique)}
+    used = [at for at, byte in enumerate(good) if byte]
+    for k in core.integers(core.stream(0, "flips"), (150,), 8 * len(used)).tolist():
+        bad = bytearray(good)
+        bad[used[k // 8]] ^= 1 << (k % 8)
+        path.write_bytes(bytes(bad))
+        for address, _, copy in lab.Store(indexed).index.copies(plan.unique):
+            assert copy.record == right[address].record
+            assert copy.payload.keys() == right[address].payload.keys()
+            assert all((a == copy.payload[n]).all() for n, a in right[address].payload.items())
+
+
+def test_a_locked_index_is_done_without(indexed: Path, plan, monkeypatch) -> None:
+    monkeypatch.setattr(_index, "_PATIENCE_SECONDS", 0.0)
+    path = indexed / "index" / "trials.sqlite3"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        assert known(indexed, plan) == 0
         assert lab.collect(plan, lab.Store(indexed)).missing == 0
-    assert len(_index.load_index(path, plan.identity)) == 12  # and it is made anew
-    assert _index.load_index(path, "ab" * 32) == {}  # that of another plan is none of ours
+    assert known(indexed, plan) == 12
+
+
+def test_an_index_is_not_opened_through_a_link(indexed: Path, plan, tmp_path: Path) -> None:
+    path, elsewhere = indexed / "index" / "trials.sqlite3", tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    before = elsewhere.read_bytes()
+    path.symlink_to(elsewhere)
+    assert known(indexed, plan) == 0
+    assert lab.collect(plan, lab.Store(indexed)).missing == 0
+    assert elsewhere.read_bytes() == before
+
+
+def test_several_fill_one_index_at_once(results: Path, plan) -> None:
+    def look(_: int) -> bool:
+        store = lab.Store(results)
+        return all(store.state(address)[0] == "ok" for address in plan.unique)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(look, range(4)))
+    assert known(results, plan) == 12
 
 
 def test_notes_of_earlier_versions_are_read(tmp_path: Path) -> None:

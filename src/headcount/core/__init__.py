@@ -28,7 +28,14 @@ from ._files import check_folder_is_writable as check_folder_is_writable
 from ._files import json_text as json_text
 from ._files import replacing as replacing
 from ._files import sync_to_disk as sync_to_disk
+from ._files import write_and_close as write_and_close
 from ._files import write_atomically as write_atomically
+from ._inside import Inside as Inside
+from ._inside import follow_no_link_below as follow_no_link_below
+from ._inside import inside as inside
+from ._inside import open_inside as open_inside
+from ._inside import read_inside as read_inside
+from ._inside import remove_inside as remove_inside
 from ._keys import integers as integers
 from ._keys import normal as normal
 from ._keys import rademacher as rademacher

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ._inside import Inside, inside
 from ._owner import owner
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -25,22 +26,29 @@ def replacing(path: Path, *, sync: bool = True, make_folder: bool = True) -> Ite
     Whoever reads `path` sees the old file, the new one or none, never a part. With `sync` both
     the file and the move are on the disk afterwards. The name tells which process made it.
     """
-    if make_folder:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{owner()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
-    try:
-        yield temporary
+    with _new_file(path, sync, make_folder) as (_, name):
+        yield path.with_name(name)
+
+
+@contextmanager
+def _new_file(path: Path, sync: bool, make_folder: bool) -> Iterator[tuple[Inside, str]]:
+    """The folder of `path`, held, and the name of a new file there that becomes `path`."""
+    temporary = f"{path.name}.{owner()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+    with inside(path.parent, make=make_folder) as held:
+        try:
+            os.close(held.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            yield held, temporary
+            if sync:
+                _sync(held.open(temporary, os.O_RDWR))
+            held.move(temporary, path.name)
+        except OSError as error:
+            if (number := _in_hdf5(error)) is None:
+                raise
+            raise OSError(number, os.strerror(number), str(path)) from error
+        finally:
+            held.remove(temporary)
         if sync:
-            sync_to_disk(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        if (number := _in_hdf5(error)) is None:
-            raise
-        raise OSError(number, os.strerror(number), str(path)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    if sync:
-        sync_to_disk(path.parent)
+            held.sync()
 
 
 def _in_hdf5(error: OSError) -> int | None:
@@ -53,8 +61,14 @@ def write_atomically(
     path: Path, data: bytes, *, sync: bool = True, make_folder: bool = True
 ) -> None:
     """Replace `path` by `data`, all or nothing."""
-    with replacing(path, sync=sync, make_folder=make_folder) as temporary:
-        temporary.write_bytes(data)
+    with _new_file(path, sync, make_folder) as (held, name):
+        write_and_close(held.open(name, os.O_WRONLY), data)
+
+
+def write_and_close(descriptor: int, data: bytes) -> None:
+    """All of `data`, however many writes that takes."""
+    with open(descriptor, "wb") as file:
+        file.write(data)
 
 
 def check_folder_is_writable(folder: Path) -> None:
@@ -64,10 +78,11 @@ def check_folder_is_writable(folder: Path) -> None:
 
 
 def sync_to_disk(path: Path) -> None:
-    """Wait until a file or folder is on the disk; Windows cannot open folders."""
-    if os.name == "nt" and path.is_dir():
-        return
-    descriptor = os.open(path, os.O_RDONLY)
+    """Wait until a file is on the disk."""
+    _sync(os.open(path, os.O_RDWR))
+
+
+def _sync(descriptor: int) -> None:
     try:
         os.fsync(descriptor)
     finally:

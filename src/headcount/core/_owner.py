@@ -38,12 +38,17 @@ def owner() -> str:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether the process that made the temporary file `path` is surely gone."""
+    """Whether `path` has the name of a temporary file, and who made it is surely gone.
+
+    A name that does not tell who made the file is none of ours, however old it is.
+    """
     named = _OWNED.search(path.name)
-    if named is not None and named[1] == _machine() and os.name != "nt":
+    if named is None:
+        return False
+    if named[1] == _machine() and os.name != "nt":
         return not _is_alive(int(named[2]))
     try:
-        return time.time() - path.stat().st_mtime > ABANDONED_AFTER_SECONDS
+        return time.time() - path.lstat().st_mtime > ABANDONED_AFTER_SECONDS
     except FileNotFoundError:
         return False
 

@@ -33,12 +33,12 @@ from ._figure import Trial as Trial
 from ._figure import figures as figures
 from ._figure import register as register
 from ._files import write_atomically as write_atomically
-from ._index import StoredTrial as StoredTrial
 from ._plan import Cost as Cost
 from ._plan import Plan as Plan
 from ._plan import Survey as Survey
 from ._plan import cost as cost
 from ._plan import make_plan as make_plan
+from ._plan import planned as planned
 from ._plan import remembered as remembered
 from ._plan import survey as survey
 from ._processes import ProcessExecutor as ProcessExecutor
@@ -62,6 +62,7 @@ from ._statistics import power_law as power_law
 from ._statistics import trend as trend
 from ._store import DEFAULT_FOLDER as DEFAULT_FOLDER
 from ._store import Store as Store
+from ._stored import StoredTrial as StoredTrial
 from ._sweep import Policy as Policy
 from ._sweep import run_plan as run_plan
 from ._verdicts import CONFIRMED as CONFIRMED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..core import inside
 from ._compiling import compiling_seconds
 from ._errors import CorruptFile, NewerFormat, StorageError, TrialStopped
 from ._files import read_file, write_file, write_note
+from ._leftovers import remove_ours
 from ._record import origin
 
 CHECKPOINT_SECONDS = 30.0
@@ -174,9 +175,9 @@ class TrialContext:
         In this order: as long as one of the two is there, `Store.tidy` finds what a kill left.
         """
         if finished:
-            self._unused_path.unlink(missing_ok=True)
-            self._checkpoint_path.unlink(missing_ok=True)
-        self._progress_path.unlink(missing_ok=True)
+            remove_ours(self._unused_path)
+            remove_ours(self._checkpoint_path)
+        remove_ours(self._progress_path)
 
     @property
     def _unused_path(self) -> Path:
@@ -185,9 +186,10 @@ class TrialContext:
     def _set_aside(self, problem: str) -> None:
         self.messages.append(f"checkpoint not used ({problem}); starting afresh")
         try:
-            os.replace(self._checkpoint_path, self._unused_path)
+            with inside(self._checkpoint_path.parent) as held:
+                held.move(self._checkpoint_path.name, self._unused_path.name)
         except OSError as error:
-            raise StorageError.at(self._unused_path, error.strerror or str(error)) from error
+            raise StorageError.at(self._unused_path, error) from error
 
     def _stop_requested(self) -> bool:
         return self._stop_path is not None and self._stop_path.exists()

@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 from ._executors import Hint
 from ._figure import Measurement, Trial
-from ._store import Store, StoredTrial
+from ._store import Store
+from ._stored import StoredTrial
 
 MOST_PAST_TRIALS = 200
 """So many records are read at most, spread evenly over those that there are."""

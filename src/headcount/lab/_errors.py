@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from pathlib import Path
 
 from ..core import HeadcountError
@@ -32,17 +31,29 @@ class StorageError(Exception):
     """A file could not be written: disk full, folder gone, quota reached."""
 
     @classmethod
-    def at(cls, path: Path, reason: str) -> StorageError:
-        """The message for a file that could not be written."""
-        if os.strerror(errno.ENOENT) in reason:
+    def at(cls, path: Path, error: OSError) -> StorageError:
+        """The message for a file that could not be written, and what helps."""
+        if error.errno == errno.ENOENT:
             return cls(
                 f"could not write {path}: its folder has vanished during the run; "
                 "run the same command again, it computes what is missing"
             )
+        help_ = _HELP.get(error.errno or 0, "see to the disk")
+        where = error.filename if error.errno == errno.ELOOP and error.filename else path
         return cls(
-            f"could not write {path}: {reason}; what was finished is saved and intact, "
-            "make room and run the same command again"
+            f"could not write {where}: {error.strerror or error}; what was finished is saved and "
+            f"intact, {help_} and run the same command again"
         )
+
+
+_HELP = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room"),
+    **dict.fromkeys(
+        (errno.EROFS, errno.EACCES, errno.EPERM), "make it writable or name another --out"
+    ),
+    **dict.fromkeys((errno.ELOOP, errno.EEXIST, errno.EISDIR, errno.EBADMSG), "move it away"),
+}
+"""What to do about an error of the operating system, by its number."""
 
 
 class ExecutionError(HeadcountError):

@@ -23,8 +23,7 @@ import h5py
 import numpy as np
 
 from .. import core
-from ..core import BadArgument, is_abandoned
-from ..core._files import TEMPORARY_SUFFIX
+from ..core import BadArgument, read_inside
 from ._errors import CorruptFile, NewerFormat, StorageError
 from ._record import origin
 
@@ -32,12 +31,21 @@ FORMAT = 2
 """Version of the results format; a reader refuses larger ones. Format 1 had no address."""
 
 HEADER_BYTES = 512
+BEGINNING = b"headcount format="
+NUMBERS = "biuf"
+"""Kinds of dtypes that are stored: truth values, integers, real numbers."""
 _HEADER = re.compile(
     rb"headcount format=(?P<format>\d+) kind=(?P<kind>[a-z]+) "
     rb"(?:address=(?P<address>[0-9a-f]{64}) outcome=(?P<outcome>[a-z-]+) origin=(?P<origin>\S+) )?"
     rb"sha256=(?P<sha256>[0-9a-f]{64}) bytes=(?P<bytes>\d+) crc=(?P<crc>[0-9a-f]{8})\n"
 )
-_BAD_DISK = {errno.EIO, errno.EISDIR, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)}
+_BAD_DISK = {
+    errno.EIO,
+    errno.EISDIR,
+    errno.EBADMSG,
+    errno.ELOOP,
+    getattr(errno, "EUCLEAN", errno.EIO),
+}
 
 
 @dataclass(frozen=True)
@@ -77,9 +85,11 @@ def read_file(
 ) -> tuple[dict[str, np.ndarray], dict[str, Any], Header]:
     """The arrays, the record and the header of a file, after every byte was checked."""
     header, data = check_file(path, kind, address)
-    with h5py.File(io.BytesIO(data), "r") as file:
-        arrays = {name: np.asarray(item[()]) for name, item in file["payload"].items()}
-        record = json.loads(file["record"][()])
+    try:
+        arrays, record = _decoded(data)
+    except Exception as error:  # the library raises all kinds of them over what is no such file
+        problem = error if isinstance(error, _Foreign) else f"{type(error).__name__}: {error}"
+        raise CorruptFile(path, f"is not as Headcount writes it ({problem})") from error
     if header.origin is None and record.get("address", address) != address:
         raise CorruptFile(path, f"is about {record['address']}")
     return arrays, record, header
@@ -87,7 +97,7 @@ def read_file(
 
 def check_file(path: Path, kind: str, address: str) -> tuple[Header, bytes]:
     """The header and all bytes of a file, checked but not yet decoded."""
-    data = _read_bytes(path)
+    data = _read_bytes(path, kind)
     header = _HEADER.match(data[:HEADER_BYTES])
     if header is None:
         raise CorruptFile(path, "no valid header")
@@ -109,10 +119,52 @@ def check_file(path: Path, kind: str, address: str) -> tuple[Header, bytes]:
     return Header(header["outcome"].decode(), header["origin"].decode()), data
 
 
+class _Foreign(Exception):
+    """Sound HDF5, but nothing that `encode` has made."""
+
+
+def _decoded(data: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the record of a file whose checksum is right, which proves no good will."""
+    with h5py.File(io.BytesIO(data), "r") as file:
+        payload = _own(file, "payload")
+        if not isinstance(payload, h5py.Group):
+            raise _Foreign("payload is no group")
+        arrays = {name: _numbers(payload, name, len(data)) for name in payload}
+        text = _own(file, "record")
+        if not isinstance(text, h5py.Dataset) or text.shape != () or _lies_elsewhere(text):
+            raise _Foreign("record is no text")
+        record = json.loads(text[()])
+    if not isinstance(record, dict):
+        raise _Foreign("record holds no named values")
+    return arrays, record
+
+
+def _numbers(payload: h5py.Group, name: str, most: int) -> np.ndarray:
+    item = _own(payload, name)
+    if not isinstance(item, h5py.Dataset) or _lies_elsewhere(item):
+        raise _Foreign(f"{name} does not lie in the file")
+    if item.dtype.kind not in NUMBERS:
+        raise _Foreign(f"{name} has dtype {item.dtype}")
+    if item.nbytes > most:
+        raise _Foreign(f"{name} claims {item.nbytes} bytes in a file of {most}")
+    return np.asarray(item[()])
+
+
+def _own(group: h5py.Group, name: str) -> Any:
+    """What the group holds itself, not what it points to."""
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+        raise _Foreign(f"{name} does not lie in the file")
+    return group[name]
+
+
+def _lies_elsewhere(item: h5py.Dataset) -> bool:
+    return bool(item.external or item.is_virtual)
+
+
 def numeric(name: str, value: Any) -> np.ndarray:
     """`value` as an array of real numbers, whole numbers or truth values."""
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in NUMBERS:
         raise BadArgument(
             name, value, f"has dtype {array.dtype}", fix="store real numbers, integers or booleans"
         )
@@ -148,22 +200,13 @@ def write_atomically(
     try:
         core.write_atomically(path, data, sync=sync, make_folder=make_folder)
     except OSError as error:
-        raise StorageError.at(path, error.strerror or str(error)) from error
+        raise StorageError.at(path, error) from error
 
 
-def remove_leftovers(folder: Path, pattern: str = "*") -> None:
-    """Delete temporary files that killed processes left in `folder`; those of others stay.
-
-    Who made a file stands in its name, so that this is safe also where there are no locks.
-    """
-    for leftover in folder.glob(pattern + TEMPORARY_SUFFIX):
-        if is_abandoned(leftover):
-            leftover.unlink(missing_ok=True)
-
-
-def _read_bytes(path: Path) -> bytes:
+def _read_bytes(path: Path, kind: str = "") -> bytes:
+    """All bytes of a file; a trial may be reached through a link, as its address vouches for it."""
     try:
-        return path.read_bytes()
+        return path.read_bytes() if kind == "trial" else read_inside(path)
     except OSError as error:
         if error.errno in _BAD_DISK:
             raise CorruptFile(path, f"cannot be read ({error.strerror})") from error

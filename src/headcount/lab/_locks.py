@@ -18,11 +18,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core import open_inside, read_inside, remove_inside
+
 try:
     import fcntl
 except ImportError:  # Windows: fall back to harmless double computing.
     fcntl = None  # type: ignore[assignment]
 
+BEGINNING = b"["
+"""How the content of a lock begins; it may be empty, too."""
+_NO_LOCK = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP, errno.EISDIR, errno.EBADMSG}
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
 
@@ -54,7 +59,7 @@ def claim(path: Path) -> Iterator[bool]:
                 os.close(descriptor)  # Windows unlinks no open file
             with contextlib.suppress(OSError):
                 # Unlinked while still locked: whoever opened the old file notices in _try_lock.
-                path.unlink(missing_ok=True)
+                remove_inside(path)
             if fcntl is not None:
                 os.close(descriptor)
 
@@ -67,9 +72,11 @@ def is_claimed(path: Path) -> bool:
     if fcntl is None:
         return False
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except (FileNotFoundError, PermissionError):
-        return False
+        descriptor = open_inside(path, os.O_RDONLY)
+    except OSError as error:
+        if error.errno in _NO_LOCK:
+            return False
+        raise
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -86,7 +93,7 @@ def is_claimed(path: Path) -> bool:
 def holder(path: Path) -> Holder | None:
     """Who holds the lock, when that can be read."""
     try:
-        pid, host, since = json.loads(path.read_bytes())
+        pid, host, since = json.loads(read_inside(path))
         return Holder(int(pid), str(host), float(since))
     except (OSError, ValueError, TypeError):
         return None
@@ -94,7 +101,10 @@ def holder(path: Path) -> Holder | None:
 
 def _try_lock(path: Path) -> int | None:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = open_inside(path, os.O_RDWR | os.O_CREAT)
+        if os.read(descriptor, len(BEGINNING)) not in (b"", BEGINNING):
+            os.close(descriptor)
+            raise OSError(errno.EEXIST, "is in the place of a lock", str(path))
         if fcntl is None:
             return descriptor
         try:
@@ -118,12 +128,12 @@ def _sign(descriptor: int) -> None:
     text = json.dumps([os.getpid(), platform.node(), time.time()])
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, text.encode())
+        os.pwrite(descriptor, text.encode(), 0)
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:
     """Whether the locked file is still the one of that name, not one just unlinked."""
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, check_kind
+from ..core import BadArgument, HeadcountError, check_choice, check_count, check_kind
 from ._address import canonical_json, content_address
 from ._costs import CostModel, place
 from ._errors import CorruptFile
@@ -113,8 +113,7 @@ def make_plan(
 
 def survey(plan: Plan, store: Store) -> Survey:
     """Look every trial up; nothing is computed and nothing is moved."""
-    store.use_index(plan.identity)
-    return Survey({address: store.state(address) for address in plan.unique})
+    return Survey(store.states(plan.unique))
 
 
 def cost(trials: Sequence[Trial], workers: int, costs: CostModel | None = None) -> Cost:
@@ -147,9 +146,10 @@ def cost(trials: Sequence[Trial], workers: int, costs: CostModel | None = None) 
 
 def remember(plan: Plan, store: Store) -> None:
     """Note in the results folder that this plan was asked for; `status` and `show` read it."""
-    note = {**plan.describe(), "identity": plan.identity, "trials": list(plan.unique)}
+    note = {**plan.describe(), "identity": plan.identity, "count": len(plan.unique)}
     name = f"{plan.figure.id.replace('/', '-')}-{plan.scale}-{plan.identity[:12]}.json"
     write_note(store.plan_folder() / name, note)
+    store.index.add_plan(plan.identity, plan.unique)
 
 
 def remembered(
@@ -170,13 +170,34 @@ def remembered(
     return [note for _, _, note in sorted(notes, key=lambda entry: entry[:2])]
 
 
+def planned(note: Mapping[str, Any], store: Store) -> list[str]:
+    """The addresses of the trials of a noted plan; none where nobody knows them any more.
+
+    They stand in notes of earlier versions, then in the index, and the figure can say them again.
+    """
+    if "trials" in note:
+        return list(note["trials"])
+    addresses = store.index.plan(note["identity"])
+    if len(addresses) != note["count"] and note["figure"] in figures:
+        try:
+            plan = make_plan(note["figure"], note["scale"], note["seeds"], note["options"])
+        except (HeadcountError, OSError):  # such as data that are not at hand
+            return []
+        addresses = list(plan.unique) if plan.identity == note["identity"] else []
+        store.index.add_plan(note["identity"], addresses)
+    return addresses
+
+
 def _is_plan(note: Mapping[str, Any]) -> bool:
-    kinds = {"figure": str, "scale": str, "seeds": list, "options": dict, "trials": list}
+    kinds = {"figure": str, "scale": str, "seeds": list, "options": dict}
+    names = note.get("trials", [note.get("identity")])
     return (
         all(isinstance(note.get(name), kind) for name, kind in kinds.items())
         and bool(note["seeds"])
         and all(type(seed) is int for seed in note["seeds"])
-        and all(re.fullmatch("[0-9a-f]{64}", str(address)) for address in note["trials"])
+        and isinstance(names, list)
+        and all(re.fullmatch("[0-9a-f]{64}", str(name)) for name in names)
+        and ("trials" in note or type(note.get("count")) is int)
     )
 
 

@@ -15,8 +15,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core import is_abandoned, owner
+from ..core import owner
 from ._executors import thread_settings
+from ._files import write_atomically
+from ._leftovers import STOP
 from ._record import versions
 from ._store import Store
 from ._trial import DONE, run_trial
@@ -87,13 +89,10 @@ def describe_worker(locations: list[str], settings: Mapping[str, str]) -> dict[s
 
 def make_probe(folder: Path) -> tuple[str, str]:
     """A file in the results folder, and its content, by which workers know that they share it."""
-    running, token = folder.resolve() / "running", secrets.token_hex(16)
-    for old in running.glob("*.probe"):
-        if is_abandoned(old):
-            old.unlink(missing_ok=True)
-    path = running / f"sweep.{owner()}-{token[:8]}.probe"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(token)
+    running = folder.resolve() / "running"
+    token = f"{STOP.decode()} {secrets.token_hex(16)}"
+    path = running / f"sweep.{owner()}-{secrets.token_hex(4)}.probe"
+    write_atomically(path, token.encode(), sync=False)
     return str(path), token
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ..core import BadArgument, check_count
+from ..core import BadArgument, check_count, read_inside, remove_inside
 from ._context import CHECKPOINT_SECONDS
 from ._costs import cost_model
 from ._errors import ExecutionError, StorageError
 from ._executors import TrialExecutor, WorkerDied, open_executor
 from ._figure import Trial
-from ._files import remove_leftovers
+from ._files import write_atomically
+from ._leftovers import STOP, remove_leftovers
 from ._plan import Plan, remember
 from ._reporting import Problem, Reporter, Steady, Sweep
 from ._signals import like_ctrl_c
@@ -149,23 +150,23 @@ class _Loop:
                 self._sweep_up()
             self.reporter.end(self.sweep)
             with contextlib.suppress(OSError):
-                self.stop_path.unlink(missing_ok=True)
+                remove_inside(self.stop_path)
         return self.sweep
 
     def _missing(self) -> list[Trial]:
         """What has to be run, the longest first (so that no long trial is left for the end)."""
-        self.store.use_index(self.plan.identity)
-        missing = []
-        for trial in self.plan.unique.values():
-            outcome, reason = self.store.state(trial.address)
+        missing, tidied = [], []
+        for address, (outcome, reason) in self.store.states(self.plan.unique).items():
+            trial = self.plan.unique[address]
             if outcome == "missing" or (self.retry_failed and outcome != "ok"):
                 missing.append(trial)
                 continue
             if outcome != "failed":  # a failed one may go on from its state when retried
-                self.store.tidy(trial.address)
+                tidied.append(address)
             self.sweep.cached += 1
             self.cached.add(trial.address)
             self._note_problem(trial, outcome, reason)
+        self.store.tidy(tidied)
         if missing:
             self.plan.figure.prepare(missing)
             self.sweep.costs = cost_model(self.plan.unique.values(), self.store)
@@ -179,6 +180,8 @@ class _Loop:
 
     def _work_off(self) -> None:
         """Until every planned trial is there: results that vanish meanwhile are computed again."""
+        if not self.queue:
+            return  # all were there a moment ago
         for _ in range(_ROUNDS):
             while self.queue or self.futures or self.busy:
                 self._turn()
@@ -291,7 +294,10 @@ class _Loop:
     def _why_it_died(self, trial: Trial, error: WorkerDied) -> str:
         """The death in words; a trial that ran out of time left what it was doing."""
         path = self.store.trace_path(trial.address)
-        trace = path.read_text() if path.exists() else ""
+        try:
+            trace = read_inside(path).decode(errors="replace")
+        except OSError:
+            trace = ""
         if not trace:
             return str(error)
         threads = trace.split("Thread 0x")  # the oldest comes last
@@ -342,7 +348,7 @@ class _Loop:
                 self.answers.put(future)  # its own notice may have been cut off by the signal
         if not self.futures:
             return
-        self.stop_path.touch()
+        write_atomically(self.stop_path, STOP, sync=False, make_folder=False)
         self.reporter.message("stopping: running trials save their state (Ctrl-C again: at once)")
         deadline = time.monotonic() + _GRACE_SECONDS
         while self.futures and time.monotonic() < deadline:

@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import faulthandler
 import importlib
+import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,18 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from ..core import BadArgument, open_inside, remove_inside
 from ._context import TrialContext
 from ._errors import NewerFormat, StorageError, TrialStopped
 from ._figure import Trial
 from ._files import FORMAT, numeric
 from ._record import describe_run
 from ._store import Store
+from ._stored import DONE as DONE
 
 _is_first = True
 """Whether this process has computed no trial yet: the first one imports what it needs."""
-
-DONE = ("ok", "diverged", "nonfinite", "failed")
-"""Statuses that left a result; others: cached, busy, stopped, storage, unusable, memory."""
 
 
 def make_task(
@@ -85,8 +85,10 @@ def run_trial(
     except StorageError as error:
         answer = {"status": "storage", "reason": str(error)}
     except OSError as error:
-        reason = str(StorageError.at(Path(task["folder"]), str(error)))
+        reason = str(StorageError.at(Path(task["folder"]), error))
         answer = {"status": "storage", "reason": reason}
+    except BadArgument as error:  # the marker went first of all that is in the folder
+        answer = {"status": "storage", "reason": str(error)}
     return {"reason": "", "seconds": 0.0, **answer, "messages": messages + answer.get("notes", [])}
 
 
@@ -206,13 +208,13 @@ def _time_limit(seconds: float | None, trace_path: Path) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    with trace_path.open("w") as trace:
+    with open(open_inside(trace_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as trace:
         faulthandler.dump_traceback_later(seconds, exit=True, file=trace)
         try:
             yield
         finally:
             faulthandler.cancel_dump_traceback_later()
-            trace_path.unlink(missing_ok=True)
+            remove_inside(trace_path)
 
 
 def find(location: str) -> Callable[..., Any]:

@@ -27,6 +27,7 @@ from ..lab import (
     Trial,
     cost,
     figures,
+    planned,
     remembered,
 )
 from ..lab import OUTCOMES as VERDICTS
@@ -147,15 +148,16 @@ OUTCOMES = ("ok", "diverged", "nonfinite", "failed", "missing")
 def status_rows(store: Store, message: Callable[[str], None]) -> list[dict[str, Any]]:
     """Every plan noted in the folder with counts of its trials; reads only."""
     rows = []
-    outcomes: dict[str, str] = {}
     for plan in remembered(store, message):
-        for address in plan["trials"]:
-            if address not in outcomes:
-                outcomes[address] = store.state(address)[0]
-        states = Counter(outcomes[address] for address in plan["trials"])
+        addresses = planned(plan, store)
+        if not addresses:
+            what = f"{plan['figure']} at scale {plan['scale']}"
+            message(f"which trials {what} has is not known here; reproduce tells it again")
+        states = Counter(outcome for outcome, _ in store.states(addresses).values())
         counts = {outcome: states[outcome] for outcome in OUTCOMES}
         keys = ("figure", "scale", "seeds", "options")
-        rows.append({**{key: plan[key] for key in keys}, "planned": states.total(), **counts})
+        count = states.total() or plan.get("count", 0)
+        rows.append({**{key: plan[key] for key in keys}, "planned": count, **counts})
     return rows
 
 
