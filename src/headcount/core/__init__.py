@@ -29,6 +29,7 @@ from ._files import json_text as json_text
 from ._files import replacing as replacing
 from ._files import sync_to_disk as sync_to_disk
 from ._files import write_atomically as write_atomically
+from ._hdf5 import check_self_contained as check_self_contained
 from ._keys import integers as integers
 from ._keys import normal as normal
 from ._keys import rademacher as rademacher
