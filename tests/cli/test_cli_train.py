@@ -123,7 +123,7 @@ BAD = {
     "unknown model option": (["--model-option", "pol=3"], "its options are activation, query"),
     "unknown start option": (["--init-option", "pol=3"], "it has no options"),
     "a start of another model": (["--init", "two-phase"], "use --init paired"),
-    "config file": (["nowhere.toml"], "No such file"),
+    "config file": (["nowhere.toml"], "is not a file"),
     "zeta": (
         [
             "--model",

@@ -35,12 +35,22 @@ def test_idx_round_trip(tmp_path, code, dtype, compress):
     assert got.dtype == np.dtype(dtype)
 
 
+def test_a_gzip_bomb_is_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("headcount.data._images.MOST_BYTES", 10_000)
+    (tmp_path / "bomb").write_bytes(gzip.compress(bytes(10**6)))
+    with pytest.raises(BadArgument, match="holds more than 10000 bytes"):
+        read_idx(tmp_path / "bomb")
+
+
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
         (b"", "is not an idx file"),
         (b"GIF89a", "is not an idx file"),
         (b"\0\0\x07\1", "is not an idx file"),
+        (b"\0\0\x08\x40" + b"\0\0\0\1" * 64 + b"a", "has 64 axes, not 1 to 8"),
+        (b"\0\0\x08\0a", "has 0 axes, not 1 to 8"),
+        (b"\0\0\x08\2" + b"\0\0\0\0" + b"\xff" * 4, "is empty"),
         (b"\0\0\x08\3\0\0", "ends inside its header"),
         (idx_bytes(np.zeros((2, 2), "u1"))[:-1], "has 15 bytes where its header says 16"),
         (gzip.compress(idx_bytes(np.zeros(99, "u1")), mtime=0)[:-9], "damaged gzip"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,19 @@ def test_a_wrong_tokenizer(tmp_path: Path) -> None:
         tokenise(tmp_path, ["w5"], vocabulary=40, longest=8)
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(BadArgument, match="is missing"):
+        tokenise(tmp_path, ["w5"], vocabulary=40, longest=8)
+
+
+def test_a_tokenizer_that_fails_at_work(tmp_path: Path) -> None:
+    """An unknown word without a token for it, and a special token beyond the table."""
+    write_tokenizer(tmp_path, 40)
+    path = tmp_path / "tokenizer.json"
+    whole = path.read_text()
+    path.write_text(whole.replace('"unk_token": "<unk>"', '"unk_token": "none"'))
+    with pytest.raises(BadArgument, match="cannot read the sentences"):
+        tokenise(tmp_path, ["nothing"], vocabulary=40, longest=8)
+    path.write_text(re.sub(r'("ids": \[\s*)2', r"\g<1>99", whole))
+    with pytest.raises(BadArgument, match="has token 99, but the checkpoint's table has 40 rows"):
         tokenise(tmp_path, ["w5"], vocabulary=40, longest=8)
 
 

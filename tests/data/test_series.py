@@ -32,13 +32,46 @@ def test_missing_cells(tmp_path):
         read_series(path, missing="drop")
 
 
+BAD = [
+    ("t,v\n", "no rows"),
+    ("", "no rows"),
+    ("t,v\n1,x\n", "line 2 holds 'x', not a finite number"),
+    ("date,value\nx,1,234.5\n", "line 2 has 3 cells where the header has 2"),
+    ("t,v\n1,1\n2\n", "line 3 has 1 cells where the header has 2"),
+    ("t,v\n\n\n1,1_000\n", "line 4 holds '1_000', not a finite number"),
+    ('t,v\n"a\nb",1\n1,inf\n', "line 4 holds 'inf', not a finite number"),
+    ("v\n1e999\n", "line 2 holds '1e999', not a finite number"),
+    ("1,2.5\n2,3.5\n", "line 1 holds only numbers, where the names of the columns belong"),
+    ("\nv,t,v\n1,1,1\n", "line 2 names a column 'v' twice"),
+    ("t,,\n1,1,1\n", "line 1 names a column '' twice"),
+    (f"t,v\n1,{'9' * 200_000}\n", "line 2 is no line of a CSV file: field larger than"),
+    ('t,v\n1,"2\n', "line 2 is no line of a CSV file: unexpected end of data"),
+]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("t,v\n", "no rows"), ("", "no rows"), ("t,v\n1,x\n", "line 2 holds 'x', not a number")],
+    BAD,
+    ids=range(len(BAD)),
 )
 def test_bad_series_are_refused(tmp_path, text, message):
     with pytest.raises(BadArgument, match=message):
         read_series(write(tmp_path, text))
+
+
+def test_a_series_in_another_encoding_is_told_by_its_name(tmp_path):
+    path = tmp_path / "series.csv"
+    for encoding, told in (("utf-16", "is in UTF-16"), ("latin-1", "line 1 is not UTF-8")):
+        path.write_text("t,größe\n1,1\n2,2\n", encoding=encoding)
+        with pytest.raises(BadArgument, match=f"{told}.*save it as UTF-8"):
+            read_series(path)
+    path.write_text("v,t\n1,1\n2,2\n", encoding="utf-8-sig")
+    np.testing.assert_array_equal(read_series(path, "v"), [1, 2])
+
+
+def test_a_row_of_empty_cells_is_a_missing_value(tmp_path):
+    path = write(tmp_path, "t,v\n1,1\n,\n3,3\n")
+    np.testing.assert_array_equal(read_series(path, missing="interpolate"), [1, 2, 3])
 
 
 def test_windows_are_cut_in_time_and_standardised_by_training(tmp_path):

@@ -78,9 +78,10 @@ def test_vectors_from_a_file(tmp_path, monkeypatch):
     path.write_text("good 1 2\nfilm 1\n", encoding="utf-8")
     with pytest.raises(BadArgument, match=r"lengths \[1, 2\]"):
         read_vectors(path)
-    path.write_text("good 1 x\n", encoding="utf-8")
-    with pytest.raises(BadArgument, match="line 1 is not a vector"):
-        read_vectors(path)
+    for numbers in ("1 x", "1 inf", "1_0 2"):
+        path.write_text(f"good {numbers}\n", encoding="utf-8")
+        with pytest.raises(BadArgument, match="line 1 is not a vector of finite numbers"):
+            read_vectors(path)
     with pytest.raises(BadArgument, match="none of the words"):
         embedded([["a"]], {"b": np.ones(2)}, 3)
 

@@ -209,6 +209,9 @@ def test_a_malformed_weights_file(tmp_path: Path, content: bytes, message: str) 
         ({"num_attention_heads": 5}, "not a multiple"),
         ({"hidden_act": "relu"}, "hidden_act"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type"),
+        ({"layer_norm_eps": float("inf")}, "is not JSON .Infinity is not a finite number"),
+        ({"layer_norm_eps": 10**400}, "layer_norm_eps"),
+        ({"pad_token_id": 17}, "has no position for a token"),
     ],
 )
 def test_a_config_that_we_do_not_compute(tmp_path: Path, changed: Any, message: str) -> None:
@@ -217,9 +220,10 @@ def test_a_config_that_we_do_not_compute(tmp_path: Path, changed: Any, message: 
     (tmp_path / "config.json").write_text(json.dumps({**config, **changed}))
     with pytest.raises(BadArgument, match=message):
         load_checkpoint(tmp_path)
-    (tmp_path / "config.json").write_text("{not json")
-    with pytest.raises(BadArgument, match="is not JSON"):
-        load_checkpoint(tmp_path)
+    for text in ("{not json", '{"a":' * 10**5, '{"hidden_size": 1, "hidden_size": 12}'):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(BadArgument, match="is not JSON"):
+            load_checkpoint(tmp_path)
     (tmp_path / "config.json").unlink()
     with pytest.raises(BadArgument, match=r"config.json.*is missing"):
         load_checkpoint(tmp_path)

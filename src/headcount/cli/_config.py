@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
 Config = TypeVar("Config", bound="ProblemConfig")
 _LISTS = ("record", "keep")
 _TRIPLES = ("rho", "nu")
+MOST_BYTES = 1 << 20
+"""Of a TOML file."""
 OPTIONS = {
     "model_options": ("activation", "query", "readout", "scaling", "pooling", "residual"),
     "init_options": ("gamma", "n_init"),
@@ -62,6 +63,8 @@ def _checked(
 
 def read_values(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     """What the file and the flags say, unchecked."""
+    from ..core import check_kind
+
     values = read_toml(file) if file is not None else {}
     given = _given(flags)
     for field, short in OPTIONS.items():
@@ -69,7 +72,8 @@ def read_values(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
         flag = field.removesuffix("s")
         repeated = parse_values(given.pop(flag, []), flag)
         if named or repeated:
-            values[field] = {**values.get(field, {}), **repeated, **named}
+            before = check_kind(field, values.get(field, {}), dict, fix="make it a table")
+            values[field] = {**before, **repeated, **named}
     values.update({name: _parse_flag(name, value) for name, value in given.items()})
     if isinstance(values.get("seeds"), str):
         values["seeds"] = _parse_flag("seeds", values["seeds"])
@@ -97,14 +101,14 @@ def _check_short_flags(config: ProblemConfig, flags: Mapping[str, Any]) -> None:
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The values of a TOML file; a missing or broken file is one clear message."""
-    from ..core import BadArgument
+    from ..core import BadArgument, read_text
 
+    text = read_text(file, MOST_BYTES, argument="config")
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadArgument("config", str(file), str(error.strerror), fix="check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadArgument("config", str(file), f"is not TOML: {error}", fix="mend it") from None
+        return tomllib.loads(text.replace("\r\n", "\n"))
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5,000 digits
+        problem = f"is not TOML: {str(error).splitlines()[0]}"
+        raise BadArgument("config", str(file), problem, fix="mend it") from None
 
 
 def parse_values(texts: list[str], argument: str = "option") -> dict[str, Any]:
@@ -116,9 +120,11 @@ def parse_values(texts: list[str], argument: str = "option") -> dict[str, Any]:
 
 def _plain(text: str) -> Any:
     """3, 0.5, true, [1, 2] as JSON reads them; anything else is a word."""
+    from ..core import parse_json
+
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
+        return parse_json(text)
+    except ValueError:
         return text
 
 

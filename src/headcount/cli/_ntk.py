@@ -78,7 +78,9 @@ def ntk_command(
         "tile": tile,
     }
     # A few samples show all sizes: the plan comes before the data.
-    few = build_problem(chosen.model_copy(update={"n": min(chosen.n, 4), "n_val": 0}))
+    small = chosen.model_copy(update={"n": min(chosen.n, 4), "n_val": 0})
+    require_memory(plan_training(small))
+    few = build_problem(small)
     shown = (few.model, _first(few.initial), few.x[0])
     plan = plan_ntk(*shown, to_file=out is not None, n=chosen.n, **call)
     if out is not None:

@@ -15,6 +15,7 @@ from ._config import read_config
 from ._flags import Flag, Whole
 from ._output import check_writable, print_json
 from ._problem import NO_FLAGS, ProblemFlags
+from ._unfinished import RunCheckpoint, place_for
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..training import Run, TrainConfig, TrainingPlan
 
 INTERRUPTED = 130
-_NOT_SETTINGS = ("config", "problem", "devices", "out", "json", "dry_run")
+_NOT_SETTINGS = ("config", "problem", "devices", "out", "resume", "json", "dry_run")
 
 
 def train_command(
@@ -45,6 +46,7 @@ def train_command(
     chunk: Whole | None = None,
     devices: Whole | None = None,
     out: Path | None = None,
+    resume: Flag = False,
     json: Flag = False,
     dry_run: Flag = False,
 ) -> int:
@@ -85,6 +87,8 @@ def train_command(
         Split the samples over so many devices; see docs/cluster.md.
     out
         netCDF file; default headcount-runs/HASH.nc, named after the configuration.
+    resume
+        Go on from the checkpoint that an interrupted run left beside its file, if there is one.
     json
         Print one JSON object on standard output.
     dry_run
@@ -101,20 +105,31 @@ def train_command(
         return 0
     require_memory(plan)
     check_target(target)
+    kept = RunCheckpoint(target, chosen, devices)
+    kept.check(resume=resume)
     built = build(chosen)
     _announce(plan, quiet=json)
     with training_progress(chosen.steps, quiet=json) as progress, until_interrupted() as stop:
-        run = run_config(chosen, built=built, devices=devices, progress=progress, stop=stop.is_set)
+        kept.asked = stop.is_set
+        run = run_config(
+            chosen, built=built, devices=devices, progress=progress, checkpoint=kept, stop=kept.stop
+        )
     cut = run.settings["steps"] < chosen.steps
-    target = out or _own_file(run.settings["config_fingerprint"])
+    wanted = out or _own_file(run.settings["config_fingerprint"])
+    target = place_for(run, wanted, cut=cut)
     run.save(target)
+    if not cut:
+        kept.remove()
     if json:
         print_json(summarise(run, chosen, target))
     else:
         _show_table(run, chosen, target, cut)
+    if target != wanted:
+        print(f"headcount: {wanted} holds more and stays; the run is in {target}", file=sys.stderr)
     if cut:
         did = f"after {run.settings['steps']} of {chosen.steps} steps"
-        print(f"headcount: interrupted {did}; what ran is saved", file=sys.stderr)
+        told = "what ran is saved, and --resume goes on from there"
+        print(f"headcount: interrupted {did}; {told}", file=sys.stderr)
     return INTERRUPTED if cut else 0
 
 

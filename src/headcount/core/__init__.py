@@ -36,6 +36,7 @@ from ._inside import inside as inside
 from ._inside import open_inside as open_inside
 from ._inside import read_inside as read_inside
 from ._inside import remove_inside as remove_inside
+from ._hdf5 import check_self_contained as check_self_contained
 from ._keys import integers as integers
 from ._keys import normal as normal
 from ._keys import rademacher as rademacher
@@ -72,6 +73,11 @@ from ._queries import LastToken as LastToken
 from ._queries import Query as Query
 from ._queries import check_query as check_query
 from ._queries import seeded_query as seeded_query
+from ._reading import parse_json as parse_json
+from ._reading import parse_number as parse_number
+from ._reading import read_bytes as read_bytes
+from ._reading import read_json as read_json
+from ._reading import read_text as read_text
 from ._registry import Registry as Registry
 from ._registry import suggestion as suggestion
 from ._results import mappable as mappable

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core import BadArgument, check_choice
-from ._files import FileSet, ensure, fetch, verified
+from ._files import FileSet, ensure, fetch, sha256_of, verified
 
 MODEL_VARIABLE = "HEADCOUNT_MODEL"
 """The environment variable with the folder of a checkpoint."""
@@ -135,6 +135,5 @@ def _user_folder(named: str | None) -> Checkpoint:
             raise BadArgument(
                 MODEL_VARIABLE, named, f"has no file {name}", fix=f"it needs {', '.join(FILES)}"
             )
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+        digest.update(sha256_of(path))
     return Checkpoint(f"folder:{digest.hexdigest()[:16]}", Path(named))

@@ -93,7 +93,7 @@ def ensure(source: FileSet, *, download: bool = True) -> None:
 def verified(source: FileSet, path: Path) -> Path:
     """`path`, if its contents are the published ones."""
     expected = source.checksum(path.name)
-    actual = hashlib.sha256(path.read_bytes()).hexdigest()
+    actual = sha256_of(path).hex()
     if actual != expected:
         raise BadArgument(
             source.name,
@@ -103,6 +103,12 @@ def verified(source: FileSet, path: Path) -> Path:
             fix="delete it and fetch it again",
         )
     return path
+
+
+def sha256_of(path: Path) -> bytes:
+    """The checksum of a file of any size, which is read piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _complete(source: FileSet, folder: Path) -> dict[str, Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,9 +9,10 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
-from ..core import Array, BadArgument, check_choice, check_count, stream
+from ..core import Array, BadArgument, check_choice, check_count, read_text, stream
 from ._files import FileSet, ensure, fetch, find
 
+MOST_BYTES = 1 << 30
 SPLITS = ("train", "validation", "test")
 
 
@@ -141,8 +141,7 @@ def load_reviews(name: str, split: str = "train", source: ReviewSet | None = Non
     about = source or REVIEW_SETS[name]
     check_choice("split", split, tuple(about.splits))
     path = fetch(about.files)[about.splits[split]]
-    raw = path.read_bytes()
-    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    text = read_text(path, MOST_BYTES, argument=name, unpack=True)
     rows = text.removesuffix("\n").split("\n")[int(about.header) :]
     found = [about.row(row) for row in rows]
     for number, pair in enumerate(found, 1 + int(about.header)):

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_choice, check_count, check_fraction
+from ..core import (
+    Array,
+    BadArgument,
+    check_choice,
+    check_count,
+    check_fraction,
+    parse_number,
+    read_text,
+)
 from ._base import Dataset
 
 MISSING = ("error", "interpolate")
-
-
-def _existing(argument: str, path: str | Path) -> Path:
-    found = Path(path)
-    if not str(path):
-        fix = f"for example {argument}=series.csv"
-        raise BadArgument(argument, None, "is needed, a CSV file", fix=fix)
-    if not found.is_file():
-        raise BadArgument(argument, str(path), "is not a file", fix="check the path")
-    return found
+MOST_BYTES = 1 << 30
+_NO_VALUE = ("", "NA", "NaN", "nan")
 
 
 def read_series(
@@ -32,15 +32,17 @@ def read_series(
     """One column of a CSV file with a header line; the last column unless named.
 
     missing: what to do with empty cells, "error" or "interpolate" (linearly between neighbours).
+    Every row must have a cell for each name in the header; blank lines are passed over.
     """
     check_choice("missing", missing, MISSING)
-    with _existing("path", path).open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.reader(file) if row]
+    if not str(path):
+        raise BadArgument("path", None, "is needed, a CSV file", fix="for example path=series.csv")
+    rows = _rows(path)
     if len(rows) < 2:
         raise BadArgument("path", str(path), "has no rows below its header", fix="check the file")
-    header = [name.strip() for name in rows[0]]
+    header = _header(path, *rows[0])
     index = len(header) - 1 if column is None else _column(header, column)
-    values = np.array([_number(path, line, row, index) for line, row in enumerate(rows[1:], 2)])
+    values = np.array([_number(path, line, row, index, len(header)) for line, row in rows[1:]])
     empty = np.isnan(values)
     if not empty.any():
         return values
@@ -53,21 +55,56 @@ def read_series(
     return values
 
 
+def _rows(path: str | Path) -> list[tuple[int, list[str]]]:
+    """The rows that are not blank, each with the number of its (last) line."""
+    text = read_text(path, MOST_BYTES, argument="path")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        return [
+            (reader.line_num, row) for row in reader if len(row) > 1 or any(map(str.strip, row))
+        ]
+    except csv.Error as error:
+        raise _wrong(path, reader.line_num, f"is no line of a CSV file: {error}") from None
+
+
+def _header(path: str | Path, line: int, row: list[str]) -> list[str]:
+    names = [name.strip() for name in row]
+    if all(_is_number(name) for name in names):
+        problem = "holds only numbers, where the names of the columns belong"
+        raise _wrong(path, line, problem, fix="put a line with names above it")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise _wrong(path, line, f"names a column {twice[0]!r} twice", fix="rename one of them")
+    return names
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        parse_number(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _column(header: list[str], column: str) -> int:
     check_choice("column", column, header)
     return header.index(column)
 
 
-def _number(path: str | Path, line: int, row: list[str], index: int) -> float:
-    cell: Any = row[index].strip() if index < len(row) else ""
-    if cell in ("", "NA", "NaN", "nan"):
+def _number(path: str | Path, line: int, row: list[str], index: int, cells: int) -> float:
+    if len(row) != cells:
+        raise _wrong(path, line, f"has {len(row)} cells where the header has {cells}")
+    cell = row[index].strip()
+    if cell in _NO_VALUE:
         return math.nan
     try:
-        return float(cell)
-    except ValueError as error:
-        raise BadArgument(
-            "path", str(path), f"line {line} holds {cell!r}, not a number", fix="mend that line"
-        ) from error
+        return parse_number(cell)
+    except ValueError:
+        raise _wrong(path, line, f"holds {cell[:40]!r}, not a finite number") from None
+
+
+def _wrong(path: str | Path, line: int, problem: str, fix: str = "mend that line") -> BadArgument:
+    return BadArgument("path", str(path), f"line {line} {problem}", fix=fix)
 
 
 def windows_of_series(

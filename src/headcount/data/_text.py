@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import re
 from collections.abc import Sequence
 from importlib import resources
@@ -12,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_choice, check_count, normal, stream
-from ._files import VARIABLE, FileSet, data_folder, fetch, find
+from ..core import Array, BadArgument, brief, check_choice, check_count, normal, read_text, stream
+from ._files import VARIABLE, FileSet, data_folder, fetch, find, sha256_of
 
 TEXTS = {
     "imdb": FileSet(
@@ -45,6 +43,9 @@ TEXT_CHOICES = ("auto", "sample", *TEXTS)
 """auto: IMDB where the data folder has it, else the sample that ships with Headcount."""
 VECTORS_FILE = "vectors.txt"
 """Pretrained vectors in the data folder: a word and its numbers on every line."""
+
+MOST_BYTES = 1 << 33
+"""Of a text or a file of vectors; the largest public ones have 6 GB."""
 
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _SENTENCE_END = re.compile(r"[.!?]+\s|<br />|\n")
@@ -82,8 +83,7 @@ def _text_file(source: FileSet) -> Path:
 
 
 def _lines(path: Path) -> list[str]:
-    raw = path.read_bytes()
-    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    text = read_text(path, MOST_BYTES, argument="text", unpack=True)
     # Only "\n" ends a row: the files hold other characters that splitlines would break at.
     return text.split("\n")
 
@@ -115,7 +115,7 @@ def vectors_file() -> tuple[Path, str]:
             f"{path} is not a file",
             fix=f"put word vectors there (a word and its numbers per line) and set {VARIABLE}",
         )
-    return path, hashlib.sha256(path.read_bytes()).hexdigest()
+    return path, sha256_of(path).hex()
 
 
 def read_vectors(path: Path) -> dict[str, Float[Array, "d"]]:
@@ -125,17 +125,24 @@ def read_vectors(path: Path) -> dict[str, Float[Array, "d"]]:
         word, *numbers = line.split() or [""]
         if not numbers or (number == 1 and len(numbers) == 1):
             continue
-        try:
-            table[word] = np.array(numbers, np.float64)
-        except ValueError as error:
-            raise BadArgument(
-                "vectors", path.name, f"{path}, line {number} is not a vector", fix="mend that line"
-            ) from error
+        table[word] = _vector(path, number, numbers)
     lengths = {len(row) for row in table.values()}
     if len(lengths) != 1:
-        problem = f"{path} has vectors of lengths {sorted(lengths)}"
+        problem = f"{path} has vectors of lengths {brief(sorted(lengths))}"
         raise BadArgument("vectors", path.name, problem, fix="use one length")
     return table
+
+
+def _vector(path: Path, line: int, numbers: list[str]) -> Float[Array, "d"]:
+    try:
+        row = np.array(numbers, np.float64)
+    except ValueError:
+        row = np.array(np.nan)
+    # NumPy reads 1_000 as a thousand; `parse_number` would take minutes for millions of words.
+    if not np.isfinite(row).all() or any("_" in number for number in numbers):
+        problem = f"{path}, line {line} is not a vector of finite numbers"
+        raise BadArgument("vectors", path.name, problem, fix="mend that line")
+    return row
 
 
 def embedded(

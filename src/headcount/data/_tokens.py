@@ -14,9 +14,12 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from ..core import Array, BadArgument, check_count
+from ..core import Array, BadArgument, check_count, read_text
 
 TOKENIZER_FILE = "tokenizer.json"
+_AGAIN = "fetch the checkpoint again"
+MOST_BYTES = 1 << 28
+"""Of a tokenizer.json; the largest public ones have 35 MB."""
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Padded lengths: so many programs are compiled at most."""
 _POOL = 32
@@ -49,15 +52,21 @@ def tokenise(
     around a sentence, is not that of the checkpoint.
     """
     check_count("longest", longest, least=3)
-    tokenizer = _read_tokenizer(Path(folder) / TOKENIZER_FILE, vocabulary)
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    found = [code.ids for code in tokenizer.encode_batch(list(sentences))]
-    tokenizer.enable_truncation(longest)
-    cut = [i for i, ids in enumerate(found) if len(ids) > longest]
-    shorter = tokenizer.encode_batch([sentences[i] for i in cut])
+    path = Path(folder) / TOKENIZER_FILE
+    tokenizer = _read_tokenizer(path, vocabulary)
+    try:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        found = [code.ids for code in tokenizer.encode_batch(list(sentences))]
+        tokenizer.enable_truncation(longest)
+        cut = [i for i, ids in enumerate(found) if len(ids) > longest]
+        shorter = tokenizer.encode_batch([sentences[i] for i in cut])
+    except Exception as error:  # plain ones of the library, such as for an unknown word
+        raise _unusable(path, f"cannot read the sentences ({error})") from error
     for i, code in zip(cut, shorter, strict=True):
         found[i] = code.ids
+    # The vocabulary was checked, but special tokens may have any number.
+    _check_largest(path, max((n for ids in found for n in ids), default=-1), vocabulary)
     return Tokens(found, len(cut))
 
 
@@ -70,31 +79,36 @@ def tokenise_words(sentences: Sequence[str], *, vocabulary: int, longest: int) -
 
 
 def _read_tokenizer(path: Path, vocabulary: int) -> Any:
-    def unusable(problem: str, fix: str) -> BadArgument:
-        return BadArgument("tokenizer", path.name, f"{path} {problem}", fix=fix)
-
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise unusable("needs the package tokenizers", "pip install 'headcount[text]'") from error
+        raise _unusable(
+            path, "needs the package tokenizers", "pip install 'headcount[text]'"
+        ) from error
     if not path.is_file():
-        raise unusable("is missing", "put the checkpoint's tokenizer.json there")
+        raise _unusable(path, "is missing", "put the checkpoint's tokenizer.json there")
+    text = read_text(path, MOST_BYTES, argument="tokenizer", fix=_AGAIN)
     try:
-        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        tokenizer = Tokenizer.from_str(text)
     except Exception as error:  # the library raises plain Exception for what it cannot parse
-        raise unusable(f"is not a tokenizer ({error})", "fetch the checkpoint again") from error
+        raise _unusable(path, f"is not a tokenizer ({error})", _AGAIN) from error
     largest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
-    if largest >= vocabulary:
-        raise unusable(
-            f"has token {largest}, but the checkpoint's table has {vocabulary} rows",
-            "use the tokenizer.json that came with the checkpoint",
-        )
+    _check_largest(path, largest, vocabulary)
     if tokenizer.num_special_tokens_to_add(False) < 2:
-        raise unusable(
-            "puts no special tokens around a sentence",
-            "use the tokenizer.json that came with the checkpoint",
-        )
+        raise _unusable(path, "puts no special tokens around a sentence")
     return tokenizer
+
+
+def _check_largest(path: Path, largest: int, vocabulary: int) -> None:
+    if largest >= vocabulary:
+        table = f"the checkpoint's table has {vocabulary} rows"
+        raise _unusable(path, f"has token {largest}, but {table}")
+
+
+def _unusable(
+    path: Path, problem: str, fix: str = "use the tokenizer.json that came with the checkpoint"
+) -> BadArgument:
+    return BadArgument("tokenizer", path.name, f"{path} {problem}", fix=fix)
 
 
 def restrict_vocabulary(

@@ -17,7 +17,7 @@ from ._projections import Projection
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule, optimisers
 from ._run import Run
-from ._setup import KEEP
+from ._setup import KEEP, check_seeds
 from ._tracers import Tracer
 from ._train import Checkpoint, Progress, stack_seeds, train
 
@@ -29,8 +29,7 @@ def check_settings(config: ProblemConfig) -> None:
     """What can be seen to be wrong before data, models and programs are made."""
     for name, least in (("width", 1), ("n", 1), ("n_val", 0)):
         check_count(name, getattr(config, name), least=least)
-    if not config.seeds:
-        raise BadArgument("seeds", config.seeds, "is empty", fix="for example seeds=0:5")
+    check_seeds(config.seeds)
     if not isinstance(config, TrainConfig):
         return
     check_count("steps", config.steps)

@@ -10,8 +10,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -21,10 +22,14 @@ from pydantic import (
     model_validator,
 )
 
-from ..core import BadArgument, Choice, Loss, check_kind, losses, papers, suggestion
+from ..core import BadArgument, Choice, Loss, check_kind, losses, papers, parse_json, suggestion
 from ._recipes import Recipe, inverse_root, recipe_of
 from ._recorders import recorders
+from ._runfile import load_run, no_run
 from ._setup import KEEP
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 PROJECTED = ("projgd", "projsgd")
 """The optimisers that project."""
@@ -38,7 +43,7 @@ def _papers_own(meaning: str = "") -> Any:
 class ProblemConfig(BaseModel):
     """One model at its initialisation, on one data model."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     model: str = "arda2026"
     width: int = Field(64, description="m, H or d_m")
@@ -71,6 +76,12 @@ class ProblemConfig(BaseModel):
             problem = f"must be {wanted}"
             fix = f"for example {field}={example or _example(cls.of({}), field)}"
             raise BadArgument(field, values[field], problem, fix=fix) from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_values(cls, values: Any) -> dict[str, Any]:
+        """What strict types would not take for what it is: NumPy's numbers, and lists."""
+        return {name: _plain(name, value) for name, value in dict(values).items()}
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -159,6 +170,27 @@ class TrainConfig(ProblemConfig):
         return {**self.model_dump(mode="json"), **filled}
 
 
+_DEEPEST = 8
+"""Tables within tables, or lists within lists."""
+
+
+def _plain(name: str, value: Any, depth: int = 0) -> Any:
+    """`value` in Python's own numbers, a list as a tuple; of bounded size."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, int) and value.bit_length() > (31 if depth else 63):
+        shown = value if value.bit_length() < 1000 else None  # Python prints none that are larger
+        raise BadArgument(name, shown, "is too large", fix="use a smaller number")
+    if depth > _DEEPEST:
+        raise BadArgument(name, None, "is nested too deeply", fix="give plain values")
+    if isinstance(value, dict):
+        return {key: _plain(name, item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | range):
+        plain = (_plain(name, item, depth + 1) for item in value)
+        return list(plain) if depth and isinstance(value, list) else tuple(plain)
+    return value
+
+
 def _wanted(annotation: Any) -> tuple[str, str]:
     """What a field takes, in words, and an example; none for words, which differ by field."""
     text = str(annotation)
@@ -183,17 +215,15 @@ def _example(default: ProblemConfig, field: str) -> str:
 
 def config_of_run(path: str | Path) -> TrainConfig:
     """The configuration that a run file was trained with, read from its attributes."""
-    import xarray as xr
+    return config_in(load_run(path), path)
 
+
+def config_in(stored: xr.Dataset, path: str | Path) -> TrainConfig:
+    """The configuration among the attributes of a run file."""
     try:
-        with xr.open_dataset(path, engine="h5netcdf") as stored:
-            values = json.loads(stored.attrs["config"])
-    except (OSError, KeyError, ValueError) as error:
-        fix = "give a file of headcount train, or of run.save(path, config=TrainConfig(...))"
-        problem = "cannot be read" if isinstance(error, OSError) else "holds no configuration"
-        if isinstance(error, FileNotFoundError):
-            problem = "does not exist"
-        raise BadArgument("run", str(path), f"is not a run: it {problem}", fix=fix) from None
+        values = dict(parse_json(str(stored.attrs["config"])))
+    except (KeyError, TypeError, ValueError):
+        raise no_run(path, "it holds no configuration") from None
     unknown = sorted(set(values) - set(TrainConfig.model_fields))
     if unknown:
         problem = f"was written by another version, with the fields {', '.join(unknown)}"

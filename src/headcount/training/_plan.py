@@ -61,13 +61,12 @@ def plan_training(config: ProblemConfig) -> TrainingPlan:
     seeds = len(config.seeds)
     parameters = seeds * sum(math.prod(shape) for shape in blocks(model.shapes()).values())
     numbers = seeds * (config.n + config.n_val) * (data.T * data.d + 1)
-    memory, seconds = 8 * (numbers + parameters), None
+    memory, seconds, available = 8 * (numbers + parameters), None, available_memory()
     if isinstance(config, TrainConfig):
         memory += _training_bytes(config, numbers, parameters)
-        seconds = _START + config.steps * seeds * _step_seconds(config, model, data)
-    return TrainingPlan(
-        data.T, data.d, parameters, 8 * numbers, memory, available_memory(), seconds
-    )
+        if memory <= available:  # XLA cannot count the operations of sizes beyond 64 bits
+            seconds = _START + config.steps * seeds * _step_seconds(config, model, data)
+    return TrainingPlan(data.T, data.d, parameters, 8 * numbers, memory, available, seconds)
 
 
 def require_memory(plan: TrainingPlan) -> None:

@@ -47,6 +47,16 @@ def as_floats(argument: str, values: Any) -> Array:
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
+def check_seeds(seeds: tuple[int, ...]) -> None:
+    """At least one, none of them twice: the runs of equal seeds are equal."""
+    if not seeds:
+        raise BadArgument("seeds", seeds, "is empty", fix="for example seeds=0:5")
+    for seed in seeds:
+        check_count("seeds", seed, least=0)
+    if len(set(seeds)) < len(seeds):
+        raise BadArgument("seeds", seeds, "names a seed twice", fix="for example seeds=0:5")
+
+
 def _is_ours(model: Any) -> bool:
     return type(model).__module__.startswith("headcount.")
 
@@ -91,8 +101,7 @@ class Setup:
         check_choice("dtype", self.dtype, DTYPES)
         for kept in self.keep:
             check_choice("keep", kept, KEEP)
-        if not self.seeds:
-            raise BadArgument("seeds", self.seeds, "is empty", fix="give at least one seed")
+        check_seeds(self.seeds)
         self._check_pair(self.x, self.y)
         self._check_validation()
         self._check_params()

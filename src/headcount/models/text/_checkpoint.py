@@ -6,7 +6,6 @@ shape and type are checked before it is used.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array, BadArgument, check_choice, check_count, normal, stream
-from ._config import CheckpointConfig, read_config
+from ...core import Array, BadArgument, check_choice, check_count, normal, read_json, stream
+from ._config import MOST_BYTES, CheckpointConfig, read_config
 from ._encoder import (
     POOLINGS,
     Affine,
@@ -91,10 +90,7 @@ def _own_pooling(folder: Path) -> str:
     path = folder / "1_Pooling" / "config.json"
     if not path.is_file():
         return "first"
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise _broken(path, f"is not JSON ({error})") from error
+    said = read_json(path, MOST_BYTES, argument="checkpoint", fix="fetch the checkpoint again")
     return "mean" if isinstance(said, dict) and said.get("pooling_mode_mean_tokens") else "first"
 
 

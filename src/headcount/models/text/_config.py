@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
 
-from ...core import BadArgument
+from ...core import BadArgument, read_json
 
 CONFIG_FILE = "config.json"
+MOST_BYTES = 1 << 20
+"""Of a config.json; they have one or two kB."""
 
 
 class CheckpointConfig(BaseModel):
@@ -20,7 +28,7 @@ class CheckpointConfig(BaseModel):
     refused, such as relative positions or another activation than the exact GELU.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
 
     model_type: Literal["bert", "roberta"]
     vocab_size: PositiveInt
@@ -33,7 +41,7 @@ class CheckpointConfig(BaseModel):
     layer_norm_eps: PositiveFloat
     hidden_act: Literal["gelu"] = "gelu"
     position_embedding_type: Literal["absolute"] = "absolute"
-    pad_token_id: int = 0
+    pad_token_id: NonNegativeInt = 0
 
     @property
     def first_position(self) -> int:
@@ -55,10 +63,8 @@ def read_config(folder: str | Path) -> CheckpointConfig:
 
     if not path.is_file():
         raise unusable("is missing", f"name a folder with {CONFIG_FILE} and model.safetensors")
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise unusable(f"is not JSON ({error})", "fetch the checkpoint again") from error
+    again = "fetch the checkpoint again"
+    found = read_json(path, MOST_BYTES, argument="checkpoint", fix=again)
     try:
         config = CheckpointConfig.model_validate(found)
     except ValidationError as error:
@@ -72,6 +78,8 @@ def read_config(folder: str | Path) -> CheckpointConfig:
         raise unusable(
             f"is wrong: hidden_size {config.hidden_size} is not a multiple of num_attention_heads "
             f"{config.num_attention_heads}",
-            "fetch the checkpoint again",
+            again,
         )
+    if config.longest < 1:
+        raise unusable("has no position for a token", again)
     return config
