@@ -179,8 +179,16 @@ def test_eigenvalues_hold_the_reference_also_where_they_meet() -> None:
 
 
 def test_eigenvectors_are_not_enclosed() -> None:
-    vectors = enclose(lambda a: jnp.linalg.eigh(a)[1], P)
-    assert not any(ball.is_finite() for ball in vectors.ravel())
+    """Whoever uses them is told, wherever they come from; the eigenvalues beside them are fine."""
+    for uses in (
+        lambda a: jnp.linalg.eigh(a)[1],
+        lambda a: jnp.abs(jax.jit(lambda b: jnp.linalg.eigh(b)[1])(a)[0, 0]),
+        lambda a: jax.lax.fori_loop(0, 1, lambda k, v: v, jnp.linalg.eigh(a)[1]),
+    ):
+        with pytest.raises(Unsupported, match="eigenvectors cannot be enclosed"):
+            enclose(uses, P)
+    values = enclose(lambda a: jnp.linalg.eigh(a)[0], P)
+    assert all(ball.is_finite() for ball in values)
 
 
 def test_singular_matrices_have_no_cholesky_factor() -> None:

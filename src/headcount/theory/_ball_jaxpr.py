@@ -12,9 +12,7 @@ cases; a `while` loop, an index or a sort with companions that need the answer r
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -26,6 +24,7 @@ from . import _ball_array as arrays
 from . import _ball_elementwise, _ball_indexing, _ball_linalg, _ball_structure
 from ._ball_value import Equation, Rule, Value, fitted, kind_of
 from ._balls import UNKNOWN, Undecided, at_precision
+from ._program import CALLS, rounded_constants
 
 MOST_STEPS = 100_000
 """A `while` loop that has not ended after this many steps is given up."""
@@ -40,19 +39,6 @@ RULES = {
     **_ball_indexing.RULES,
     **_ball_linalg.RULES,
 }
-_CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_lin": "call_jaxpr",
-}
-"""Primitives that run one jaxpr on their operands, and the parameter that holds it."""
-
 
 _MISUNDERSTOOD = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError),
@@ -77,6 +63,8 @@ class BallProgram:
                 raise BadArgument("argument", leaf, "is not finite", fix="give finite values")
         with float64():
             self._closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        for value, _ in rounded_constants(self._closed):
+            raise Unsupported(f"the constant {value!r} has passed through float32")
         self._tree = jax.tree.structure(shape)
 
     def __call__(self, bits: int, boxes: Sequence[arrays.Balls] | None = None) -> Any:
@@ -99,6 +87,7 @@ class BallProgram:
                 inputs = [Value(box) for box in boxes]
             run = _Interpreter(self.ulps)
             values = run.evaluate(self._closed.jaxpr, constants, inputs)
+        _check_enclosed(values)
         found = jax.tree.unflatten(self._tree, [_bare(value.array) for value in values])
         return found, run.may_jump
 
@@ -133,8 +122,6 @@ class _Interpreter:
         self.ulps = ulps
         self.may_jump = False
         """Whether a step was met whose outcome is open, or a slope that was hidden on purpose."""
-        self._own_slopes = 0
-        """Functions around that have derivatives of their own."""
         self._control: dict[str, Rule] = {
             "scan": self._scan,
             "while": self._while,
@@ -176,19 +163,15 @@ class _Interpreter:
 
     def _apply(self, equation: Equation, values: list[Value]) -> list[Value]:
         name = equation.primitive.name
-        if name in _CALLS:
-            if name in _WITH_OWN_SLOPES and not _has_true_slope(equation.params[_CALLS[name]]):
-                self.may_jump = self.may_jump or not all(map(_is_known, values))
-            self._own_slopes += name in _WITH_OWN_SLOPES
-            called = self._closed(equation.params[_CALLS[name]], values)
-            self._own_slopes -= name in _WITH_OWN_SLOPES
-            return called
+        if name in CALLS:
+            return self._closed(equation.params[CALLS[name]], values)
+        _check_enclosed(values)
         rule = self._control.get(name) or RULES.get(name)
         if rule is None:
             raise Unsupported(f"the primitive {name} has no rule for balls")
         result = rule(equation, *values)
         results = [result] if isinstance(result, Value) else result
-        hidden = name == "stop_gradient" and not self._own_slopes and not _is_known(values[0])
+        hidden = name == "stop_gradient" and not _is_known(values[0])
         self.may_jump = self.may_jump or hidden or _may_jump(equation, values, results)
         return results
 
@@ -246,21 +229,12 @@ class _Interpreter:
 
 
 _STEPS = {"floor", "ceil", "round", "sign", "rem", "argmax", "argmin"}
-_WITH_OWN_SLOPES = {"custom_jvp_call", "custom_vjp_call", "custom_lin"}
-_TRUSTED = tuple(
-    f"{folder}{os.sep}" for folder in (Path(jax.__file__).parent, Path(__file__).parents[1])
-)
-"""Whose functions with derivatives of their own have the right ones: JAX's and Headcount's."""
 
 
-def _has_true_slope(closed: Any) -> bool:
-    """Whether the derivative that a function brings along is one of JAX's or ours.
-
-    Anybody may write a rule (`jax.custom_jvp`), and nothing says that it is the function's slope.
-    """
-    jaxpr = getattr(closed, "jaxpr", closed)
-    written = str(getattr(getattr(jaxpr, "debug_info", None), "func_src_info", ""))
-    return written.partition(" at ")[2].startswith(_TRUSTED)
+def _check_enclosed(values: Sequence[Value]) -> None:
+    for value in values:
+        if value.missing:
+            raise Unsupported(value.missing)
 
 
 def _is_known(value: Value) -> bool:

@@ -26,6 +26,8 @@ class Value:
 
     array: Balls
     nonnegative: bool = False
+    missing: str = ""
+    """Why there is no enclosure: whoever uses the value gets no answer."""
 
 
 Rule = Callable[..., Any]
