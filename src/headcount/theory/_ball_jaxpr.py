@@ -22,7 +22,7 @@ from jax.extend.core import Literal
 from ..core import BadArgument, check_count, float64
 from . import _ball_array as arrays
 from . import _ball_elementwise, _ball_indexing, _ball_linalg, _ball_structure
-from ._ball_value import Equation, Rule, Value, kind_of
+from ._ball_value import Equation, Rule, Value, fitted, kind_of
 from ._balls import UNKNOWN, Undecided, at_precision
 from ._program import CALLS, rounded_constants
 
@@ -39,6 +39,12 @@ RULES = {
     **_ball_indexing.RULES,
     **_ball_linalg.RULES,
 }
+
+_MISUNDERSTOOD = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What a rule raises that meets an equation of another form than it knows."""
 
 
 class Unsupported(NotImplementedError):
@@ -74,7 +80,7 @@ class BallProgram:
         A scalar is an `arb`, an array a NumPy object array of them; integers that are known are
         NumPy integers, booleans are FALSE, UNKNOWN or TRUE.
         """
-        with at_precision(bits):
+        with at_precision(bits), np.errstate(all="ignore"):
             constants = [_constant(value, self.ulps) for value in self._closed.consts]
             inputs = [_constant(leaf, 0) for leaf in self._leaves]
             if boxes is not None:
@@ -134,11 +140,26 @@ class _Interpreter:
             return _constant(atom.val, self.ulps) if isinstance(atom, Literal) else known[atom]
 
         for equation in _needed(jaxpr):
-            results = self._apply(equation, [read(atom) for atom in equation.invars])
-            for variable, value in zip(equation.outvars, results, strict=True):
-                assert value.array.shape == variable.aval.shape, equation.primitive.name
-                known[variable] = value
+            values = [read(atom) for atom in equation.invars]
+            known.update(zip(equation.outvars, self._results(equation, values), strict=True))
         return [read(atom) for atom in jaxpr.outvars]
+
+    def _results(self, equation: Equation, values: list[Value]) -> list[Value]:
+        """What a primitive gives; one that is not understood is told by name."""
+        name = equation.primitive.name
+        try:
+            found = zip(equation.outvars, self._apply(equation, values), strict=True)
+            results = [fitted(value, variable) for variable, value in found]
+            for variable, value in zip(equation.outvars, results, strict=True):
+                assert value.array.shape == variable.aval.shape, "the shape is another"
+        except (Undecided, Unsupported):
+            raise
+        except NotImplementedError as error:
+            raise Unsupported(f"the primitive {name}: {error}") from error
+        except _MISUNDERSTOOD as error:
+            problem = f"the primitive {name} is not understood: {error!r}"
+            raise Unsupported(problem) from error
+        return results
 
     def _apply(self, equation: Equation, values: list[Value]) -> list[Value]:
         name = equation.primitive.name
@@ -148,10 +169,7 @@ class _Interpreter:
         rule = self._control.get(name) or RULES.get(name)
         if rule is None:
             raise Unsupported(f"the primitive {name} has no rule for balls")
-        try:
-            result = rule(equation, *values)
-        except NotImplementedError as error:
-            raise Unsupported(f"the primitive {name}: {error}") from error
+        result = rule(equation, *values)
         results = [result] if isinstance(result, Value) else result
         hidden = name == "stop_gradient" and not _is_known(values[0])
         self.may_jump = self.may_jump or hidden or _may_jump(equation, values, results)
@@ -166,19 +184,22 @@ class _Interpreter:
 
     def _scan(self, equation: Equation, *values: Value) -> list[Value]:
         p = equation.params
-        consts = list(values[: p["num_consts"]])
-        carry = list(values[p["num_consts"] : p["num_consts"] + p["num_carry"]])
-        columns = values[p["num_consts"] + p["num_carry"] :]
+        body = getattr(p["jaxpr"], "jaxpr", p["jaxpr"])
+        columns_from = _of_one_rank(equation.invars, body.invars)
+        carried = _of_one_rank(equation.outvars, body.outvars)
+        consts = list(values[: columns_from - carried])
+        carry = list(values[columns_from - carried : columns_from])
+        columns = values[columns_from:]
         steps: list[list[Value]] = []
         order = range(p["length"])
         for k in reversed(order) if p["reverse"] else order:
             rows = [Value(_row(column.array, k), column.nonnegative) for column in columns]
             results = self._closed(p["jaxpr"], [*consts, *carry, *rows])
-            carry = results[: p["num_carry"]]
-            steps.append(results[p["num_carry"] :])
+            carry = results[:carried]
+            steps.append(results[carried:])
         if p["reverse"]:
             steps.reverse()
-        outputs = equation.outvars[p["num_carry"] :]
+        outputs = equation.outvars[carried:]
         return carry + [_stacked([s[k] for s in steps], v) for k, v in enumerate(outputs)]
 
     def _while(self, equation: Equation, *values: Value) -> list[Value]:
@@ -258,6 +279,15 @@ def _needed(jaxpr: Any) -> list[Equation]:
         wanted.update(atom for atom in equation.invars if not isinstance(atom, Literal))
         kept.append(equation)
     return kept[::-1]
+
+
+def _of_one_rank(outer: Sequence[Any], inner: Sequence[Any]) -> int:
+    """How many variables of a scan are as they are in its body: the others have an axis more.
+
+    JAX changes the parameters that tell constants, carry and columns apart; this does not change.
+    """
+    pairs = zip(outer, inner, strict=True)
+    return sum(x.aval.shape == y.aval.shape for x, y in pairs)
 
 
 def _row(array: Any, k: int) -> Any:
