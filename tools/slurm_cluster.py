@@ -6,9 +6,9 @@ which must belong to root, and every process is ended with the cluster.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -99,9 +99,10 @@ class Cluster:
     def kill_steps(self, node: str) -> None:
         """What stands between a slurmd and the processes of its jobs, on one node."""
         for process in self._ours():
-            words = " ".join(process.cmdline())
-            if words.startswith("slurmstepd") and f"spool-{node}" in words:
-                process.kill()
+            with contextlib.suppress(psutil.Error):
+                words = " ".join(process.cmdline())
+                if words.startswith("slurmstepd") and node in words:
+                    process.kill()
 
     def end(self) -> None:
         """End every process that has this cluster's configuration."""
@@ -114,10 +115,8 @@ class Cluster:
                 process.kill()
                 process.wait()
         for process in self._ours():
-            try:
-                process.send_signal(signal.SIGKILL)
-            except psutil.NoSuchProcess:
-                continue
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def _ours(self) -> list[psutil.Process]:
         conf = self.environment["SLURM_CONF"]
@@ -203,7 +202,7 @@ class Cluster:
             "JobAcctGatherType=jobacct_gather/none\nSwitchType=switch/none",
             "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU",
             "SlurmdParameters=config_overrides\nSchedulerParameters=batch_sched_delay=1",
-            "SlurmdTimeout=15\nKillWait=3\nReturnToService=2\nMessageTimeout=5",
+            "SlurmdTimeout=15\nKillWait=3\nReturnToService=1\nMessageTimeout=5",
             f"AccountingStorageType=accounting_storage/{storage}",
             *(
                 f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 "
