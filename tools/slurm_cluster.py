@@ -99,10 +99,8 @@ class Cluster:
     def kill_steps(self, node: str) -> None:
         """What stands between a slurmd and the processes of its jobs, on one node."""
         for process in self._ours():
-            with contextlib.suppress(psutil.Error):
-                words = " ".join(process.cmdline())
-                if words.startswith("slurmstepd") and node in words:
-                    process.kill()
+            if process.name() == "slurmstepd" and _holds(process, f"{self.folder}/slurmd-{node}."):
+                process.kill()
 
     def end(self) -> None:
         """End every process that has this cluster's configuration."""
@@ -119,12 +117,17 @@ class Cluster:
                 process.kill()
 
     def _ours(self) -> list[psutil.Process]:
+        """What has our configuration; slurmstepd writes its title over that, but holds its log."""
         conf = self.environment["SLURM_CONF"]
         return [
             process
             for process in psutil.process_iter()
-            if process.pid != os.getpid() and _environment(process).get("SLURM_CONF") == conf
+            if process.pid != os.getpid()
+            and (_environment(process).get("SLURM_CONF") == conf or self._is_step(process))
         ]
+
+    def _is_step(self, process: psutil.Process) -> bool:
+        return process.name() == "slurmstepd" and _holds(process, f"{self.folder}/")
 
     def _begin(self) -> None:
         self._write_configuration()
@@ -237,6 +240,15 @@ def _environment(process: psutil.Process) -> dict[str, str]:
         return dict(process.environ())
     except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
         return {}
+
+
+def _holds(process: psutil.Process, start: str) -> bool:
+    """Whether a process has a file open whose path starts so."""
+    try:
+        handles = list(Path(f"/proc/{process.pid}/fd").iterdir())
+        return any(os.readlink(handle).startswith(start) for handle in handles)
+    except OSError:
+        return False
 
 
 def _free_ports(count: int) -> list[int]:

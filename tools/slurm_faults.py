@@ -218,6 +218,7 @@ def main() -> int:
         print(f"no SLURM: {problem}", file=sys.stderr)
         return 2
     os.environ["PYTHONPATH"] = str(ROOT / "src")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the daemons end with us
     lost = 0
     with tempfile.TemporaryDirectory(prefix="headcount-slurm-") as name:
         reference = Path(name) / "reference"
