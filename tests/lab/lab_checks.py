@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,16 @@ class After(Messages):
         self.count -= 1
         if self.count == 0:
             self.then()
+
+
+def other_toy(folder: Path) -> str:
+    """A PYTHONPATH on which the toy figure gives other numbers."""
+    here = Path(__file__).parent
+    place = folder / "elsewhere"
+    place.mkdir()
+    text = (here / "toy_figure.py").read_text()
+    (place / "toy_figure.py").write_text(text.replace("np.exp(-2)", "np.exp(-3)"))
+    return os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")])
 
 
 def payloads(plan: lab.Plan, folder: Path) -> dict[str, dict[str, np.ndarray]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 import toy_figure
 from dask_cluster import Cluster
-from lab_checks import Messages, assert_same
+from lab_checks import Messages, assert_same, other_toy
 
 from headcount import core, lab
 from headcount.lab import _dask, _remote
@@ -77,15 +79,47 @@ def test_another_environment_is_refused(
     assert not lab.Store(tmp_path).read(plan.trials[0].address)
 
 
-def test_other_code_of_a_measurement_is_refused(
-    tmp_path: Path, plan: lab.Plan, cluster: Cluster, monkeypatch
+def test_a_worker_with_other_code_is_left_out(
+    tmp_path: Path, plan: lab.Plan, reference: Path, cluster: Cluster, monkeypatch
 ) -> None:
-    """Asked again with every trial: a worker may have joined after the first check."""
-    ours = _remote.environment([toy_figure.toy.location])
-    monkeypatch.setattr(_dask, "environment", lambda _: {**ours, "toy_figure:measure": "older"})
-    monkeypatch.setattr(_dask.DaskExecutor, "_check_workers", lambda self, locations: None)
-    with pytest.raises(lab.ExecutionError, match=r"toy_figure:measure is .* there, older here"):
-        lab.run_plan(plan, tmp_path, executor=f"dask://{cluster.address}")
+    """Asked at the start; and with every trial, as it may join later."""
+    odd = cluster.start_worker(PYTHONPATH=other_toy(tmp_path))
+    cluster.wait_for_workers(3)
+    place = f"dask://{cluster.address}"
+    try:
+        reporter = Messages()
+        sweep = lab.run_plan(plan, tmp_path / "out", executor=place, reporter=reporter)
+        assert (sweep.run, sweep.failed) == (12, 0)
+        (told,) = reporter.messages
+        assert re.search(r"toy_figure:measure is \w+, .* there, .*; it is left out", told)
+        assert_same(plan, tmp_path / "out", reference)
+        monkeypatch.setattr(_dask.DaskExecutor, "_check_workers", lambda self: None)
+        sweep = lab.run_plan(plan, tmp_path / "late", executor=place)
+        assert (sweep.run, sweep.failed) == (12, 0)
+        assert_same(plan, tmp_path / "late", reference)
+    finally:
+        odd.terminate()
+        odd.wait()
+
+
+def test_without_workers_it_says_so_and_tells_no_time_left(
+    tmp_path: Path, plan: lab.Plan, reference: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(_dask, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(_dask, "IDLE_SECONDS", 0.5)
+    log = tmp_path / "calls.log"
+    alone = Cluster(tmp_path, allowed_failures=0)
+    try:
+        victim = alone.start_worker(TOY_PAUSE="60", TOY_LOG=str(log))
+        alone.wait_for_workers(1)
+        reporter = Restart(log.exists, victim, alone.start_worker)
+        place = f"dask://{alone.address}"
+        sweep = lab.run_plan(plan, tmp_path / "out", executor=place, reporter=reporter)
+    finally:
+        alone.end()
+    assert (sweep.run, sweep.failed) == (12, 0)
+    assert True in reporter.stalled
+    assert_same(plan, tmp_path / "out", reference)
 
 
 def test_a_dying_worker_is_replaced_like_an_own_one(
@@ -128,6 +162,27 @@ class KillWhen(Messages):
         """Look, and kill."""
         if self.begun():
             self.victim.kill()
+
+
+class Restart(KillWhen):
+    """Starts another worker when it is said that there is none."""
+
+    def __init__(self, begun: Any, victim: Any, start: Callable[[], Any]) -> None:
+        super().__init__(begun, victim)
+        self.start, self.stalled = start, list[bool]()
+
+    def message(self, text: str) -> None:
+        """Do as told."""
+        super().message(text)
+        if "has no worker; start some with: dask worker 127.0.0.1:" in text:
+            self.start()
+
+    def tick(self, sweep: lab.Sweep) -> None:
+        """Kill once; while it stands still no time left is told."""
+        super().tick(sweep)
+        if sweep.stalled:
+            assert math.isnan(sweep.seconds_left()[0])
+        self.stalled.append(sweep.stalled)
 
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1", "127.0.0.1:x", "a b:1", ""])

@@ -52,16 +52,19 @@ def dry_run_one(plan: Plan, place: Place, *, json: bool) -> int:
     from ..lab import slurm_submission
     from ..report import plan_table
 
-    console, _ = consoles(json)
+    console, notes = consoles(json)
     found = estimated(plan, place)
     if json:
         print_json(_described(plan, found))
         return 0
-    console.print(plan_table(plan, found.state, place.parallel, found.costs))
-    if place.executor is not None and place.executor.startswith("slurm"):
+    scripted = place.executor is not None and place.executor.startswith("slurm")
+    table = plan_table(plan, found.state, place.parallel, found.costs)
+    (notes if scripted else console).print(table)
+    if place.executor is not None and scripted:
         hints = [found.costs.hint(trial) for trial in found.lacking]
         text = slurm_submission(place.executor, place.out, hints)
-        console.print(text, markup=False, highlight=False)
+        # Alone on standard output and unwrapped, as sbatch reads it.
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
     return 0
 
 

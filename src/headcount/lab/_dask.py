@@ -2,21 +2,25 @@
 
 The scheduler owns the assignment of trials to workers. It moves the trials of a dead worker to
 another by itself, `distributed.scheduler.allowed-failures` times; after that the death is told to
-the sweep, like that of an own process. A scheduler that goes away is waited for.
+the sweep, like that of an own process. A scheduler that goes away is waited for. A worker that
+does not fit gets no trials.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import re
 import secrets
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from ..core import BadArgument
@@ -39,8 +43,12 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 RECONNECT_SECONDS = 120.0
+LOOK_SECONDS = 2.0
+IDLE_SECONDS = 30.0
+"""After so long without a worker that computes it is said that nothing gets on."""
 _PER_THREAD = 4
 _AT_LEAST = 32
+_TRIES = 3
 
 
 @dataclass
@@ -51,6 +59,10 @@ class _Call:
     hint: Hint
     future: Future[dict[str, Any]] = field(default_factory=Future)
     remote: Any = None
+    asked: int = 0
+    """How many times a worker could not run it, for another reason than the trial's own."""
+    only: frozenset[str] = frozenset()
+    """The workers that may run it; empty: all."""
 
 
 class DaskExecutor(TrialExecutor):
@@ -73,19 +85,34 @@ class DaskExecutor(TrialExecutor):
         self._lock = threading.Lock()
         self._closed = False
         self._limits_memory = False
+        self._news: SimpleQueue[str] = SimpleQueue()
+        self._again: list[_Call] = []
+        self._known: set[str] = set()
+        self._unfit: set[str] = set()
+        self._fitting: list[str] = []
+        self._ended = threading.Event()
 
     def begin(self, folder: Path, trials: Sequence[Trial]) -> None:
-        """Ask the workers who they are, and refuse to compute with others than ours."""
+        """Ask the workers who they are; those whose numbers might be others are left out."""
         self._store = Store(folder)
-        locations = sorted({trial.measurement.location for trial in trials})
+        self._locations = sorted({trial.measurement.location for trial in trials})
         self._settings = client_settings()
-        self._expected = environment(locations)
-        self._check_workers(locations)
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        self._expected = environment(self._locations)
+        self._check_workers()
+        workers = self._workers().values()
         self.window = max(_AT_LEAST, _PER_THREAD * sum(worker["nthreads"] for worker in workers))
         self._limits_memory = all("memory" in worker["resources"] for worker in workers)
         self.replaces_workers = replaces_workers(workers)
         self._probe = make_probe(folder)
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def news(self) -> list[str]:
+        """What the thread that watches has to tell."""
+        found = []
+        with contextlib.suppress(Empty):
+            while True:
+                found.append(self._news.get_nowait())
+        return found
 
     def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:
         """Hand a trial to the scheduler."""
@@ -102,6 +129,7 @@ class DaskExecutor(TrialExecutor):
 
     def close(self, *, gently: bool) -> None:
         """Leave the cluster as it was found."""
+        self._ended.set()
         with self._lock:
             self._closed = True
             calls, self._calls = self._calls, []
@@ -132,31 +160,114 @@ class DaskExecutor(TrialExecutor):
                 fix="start one with: dask scheduler",
             ) from error
 
-    def _check_workers(self, locations: list[str]) -> None:
-        found = self._client.run(describe_worker, locations, self._settings, on_error="return")
+    def _workers(self) -> dict[str, Any]:
+        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        return workers
+
+    def _check_workers(self) -> None:
+        found = list(self._workers())
         if not found:
             raise ExecutionError(
                 f"the Dask scheduler at {self.address} has no workers; "
                 f"start some with: dask worker {self.address}"
             )
-        for address, answer in found.items():
+        problems = self._ask(found)
+        self._fitting = [worker for worker in found if worker not in problems]
+        if len(problems) == len(found):
+            worker, problem = next(iter(problems.items()))
+            raise ExecutionError(f"the worker {worker} {problem}; install the same there")
+
+    def _ask(self, workers: list[str]) -> dict[str, str]:
+        """Why some of these workers do not fit; from now on they are left out."""
+        answers = self._client.run(
+            describe_worker, self._locations, self._settings, workers=workers, on_error="return"
+        )
+        problems = {}
+        for worker, answer in answers.items():
             if isinstance(answer, OSError):
-                continue  # it died meanwhile; who takes its place is asked with every trial
+                continue  # it died meanwhile; who takes its place is asked as well
+            self._known.add(worker)
             if isinstance(answer, BaseException):
                 problem = f"cannot run Headcount ({type(answer).__name__}: {answer})"
             else:
                 problem = differences(self._expected, answer)
+                problem = problem and f"does not fit: {problem}"
             if problem:
-                raise _mismatch(address, problem)
+                problems[worker] = problem
+                self._leave_out(worker, problem)
+        return problems
+
+    def _leave_out(self, worker: str, problem: str) -> None:
+        if worker not in self._unfit:
+            self._known.add(worker)
+            self._unfit.add(worker)
+            self._fitting = [each for each in self._fitting if each != worker]
+            self._news.put(f"the worker {worker} {problem}; it is left out")
+
+    def _watch(self) -> None:
+        """A thread: who joins is asked, what a worker could not run goes to another."""
+        at_work, told = time.monotonic(), ""
+        while not self._ended.wait(LOOK_SECONDS):
+            try:
+                with contextlib.suppress(OSError):
+                    os.utime(self._probe[0])  # still in use, for clients on other machines
+                workers = self._workers()
+                self._known.intersection_update(workers)
+                self._unfit.intersection_update(workers)
+                new = [worker for worker in workers if worker not in self._known]
+                if new:
+                    self._ask(new)
+                self._fitting = [worker for worker in workers if worker not in self._unfit]
+                if self._fitting:
+                    self._send_again()
+                computing = self._client.processing(self._fitting) if self._fitting else {}
+            except Exception:  # the scheduler has gone: whoever waits for an answer notices, too
+                continue
+            with self._lock:
+                waiting = bool(self._calls)
+            now = time.monotonic()
+            if not waiting or any(computing.values()):
+                at_work = now
+            self.stalled = now - at_work >= IDLE_SECONDS
+            text = self._why_stalled() if self.stalled else ""
+            if text not in ("", told):
+                self._news.put(text)
+            told = text
+
+    def _why_stalled(self) -> str:
+        """What stands still, and what to do."""
+        saved = "Ctrl-C ends, finished trials are saved"
+        if self._fitting:
+            what = f"none of {len(self._fitting)} workers takes a trial, perhaps for want of memory"
+        else:
+            who = "no worker that fits" if self._unfit else "no worker"
+            what = f"the Dask scheduler at {self.address} has {who}"
+        return f"{what}; start some with: dask worker {self.address} --nthreads 1 ({saved})"
+
+    def _send_again(self) -> None:
+        """What waits for a worker that fits, and what was meant for workers that are gone."""
+        with self._lock:
+            calls, self._again = self._again, []
+            for call in self._calls:
+                if call.only and call.only.isdisjoint(self._fitting) and call not in calls:
+                    calls.append(call)
+        for call in calls:
+            self._send(call)
 
     def _send(self, call: _Call) -> None:
         limits = {"memory": call.hint.bytes} if self._limits_memory else None
         arguments = (call.task, self._expected, self._settings, self._probe)
         # One name for all: the scheduler then keeps in its own queue what no worker can start.
         key = (self._name, next(self._numbers))
+        call.only = frozenset(self._fitting) if self._unfit else frozenset()
         try:
             call.remote = self._client.submit(
-                _run_on_worker, *arguments, key=key, pure=False, resources=limits
+                _run_on_worker,
+                *arguments,
+                key=key,
+                pure=False,
+                resources=limits,
+                workers=list(call.only) or None,
             )
         except Exception:  # whatever a client raises that has just lost its scheduler
             self._lose(call)
@@ -168,7 +279,12 @@ class DaskExecutor(TrialExecutor):
         if remote is not call.remote or call.future.done() or self._closed:
             return
         try:
-            call.future.set_result(self._answer(call, remote))
+            answer = self._answer(call, remote)
+            if answer is None:
+                with self._lock:
+                    self._again.append(call)
+                return
+            call.future.set_result(answer)
         except CancelledError:
             self._lose(call)
             return
@@ -183,7 +299,8 @@ class DaskExecutor(TrialExecutor):
                 self._calls.remove(call)
             call.remote = None
 
-    def _answer(self, call: _Call, remote: distributed.Future) -> dict[str, Any]:
+    def _answer(self, call: _Call, remote: distributed.Future) -> dict[str, Any] | None:
+        """The answer of a trial; None when its worker is to be left out and another asked."""
         from distributed import KilledWorker
 
         try:
@@ -194,10 +311,16 @@ class DaskExecutor(TrialExecutor):
         except (CancelledError, OSError, TimeoutError):
             raise
         except Exception as error:
+            # A worker without Headcount, say, which has joined just now: it will be asked.
+            call.asked += 1
+            if call.asked <= _TRIES:
+                self._known.clear()
+                return None
             name = type(error).__name__
             raise ExecutionError(f"a Dask worker gave no answer ({name}: {error})") from error
         if answer["status"] == "mismatch":
-            raise _mismatch(answer.pop("worker"), answer["reason"])
+            self._leave_out(answer["worker"], f"does not fit: {answer['reason']}")
+            return None
         return take_over(self._store, call.task, answer)
 
     def _lose(self, call: _Call) -> None:
@@ -206,6 +329,10 @@ class DaskExecutor(TrialExecutor):
             self._lost.append(call)
             first = len(self._lost) == 1
         if first:
+            self._news.put(
+                f"the Dask scheduler at {self.address} has gone; looking for it for "
+                f"{RECONNECT_SECONDS:.0f} s"
+            )
             threading.Thread(target=self._find_again, daemon=True).start()
 
     def _find_again(self) -> None:
@@ -251,9 +378,3 @@ def _run_on_worker(
     worker = get_worker()
     scratch = str(Path(worker.local_directory) / "headcount")
     return {**run_remote(task, expected, settings, probe, scratch), "worker": worker.address}
-
-
-def _mismatch(worker: str, problem: str) -> ExecutionError:
-    return ExecutionError(
-        f"the worker {worker} does not fit: {problem}; install the same there and restart it"
-    )

@@ -23,16 +23,22 @@ from ._trial import run_trial
 EXECUTORS = "processes, inline, dask://HOST:PORT or slurm"
 
 
+_CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS")
+
+
 class WorkerDied(RuntimeError):
     """The process that ran the call ended without an answer."""
 
     @classmethod
     def with_code(cls, exit_code: int | None) -> WorkerDied:
         """The death of a process of this machine."""
-        killed = exit_code is not None and exit_code < 0
-        name = signal.Signals(-exit_code).name if killed and exit_code is not None else ""
-        hint = f"by {name}, perhaps out of memory" if killed else f"with exit code {exit_code}"
-        return cls(f"the worker process ended {hint}")
+        if exit_code is None or exit_code >= 0:
+            return cls(f"the worker process ended with exit code {exit_code}")
+        name = signal.Signals(-exit_code).name
+        hint = "a crash in compiled code" if name in _CRASHES else "somebody ended it"
+        if name == "SIGKILL":
+            hint = "perhaps out of memory"
+        return cls(f"the worker process ended by {name}, {hint}")
 
 
 class Hint(NamedTuple):
@@ -55,8 +61,15 @@ class TrialExecutor:
     replaces_workers = False
     """Whether a worker runs one trial at a time and a new one takes its place when it dies."""
 
+    stalled = False
+    """Whether nothing gets on here, so that no time left can be told."""
+
     def begin(self, folder: Path, trials: Sequence[Trial]) -> None:
         """Called before the first trial: refuse now what could not run later."""
+
+    def news(self) -> list[str]:
+        """What a person should know that came up since the last call; asked all the time."""
+        return []
 
     @abstractmethod
     def submit_trial(self, task: Mapping[str, Any], hint: Hint) -> Future[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import platform
@@ -15,16 +16,20 @@ from typing import Any
 import numpy as np
 
 _ORIGIN_LENGTH = 180  # has to fit a file's header
-_PACKAGES = ("headcount", "jax", "jaxlib", "numpy")
+_PACKAGES = (
+    *("headcount", "jax", "jaxlib", "numpy", "scipy", "optax", "matfree"),
+    *("python-flint", "mpmath", "tokenizers"),
+)
 
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that do the arithmetic."""
-    return {
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in _PACKAGES},
-    }
+    """Versions of Python and of all packages here that numbers come from."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):  # an extra
+            found[name] = metadata.version(name)
+    return found
 
 
 @functools.cache
@@ -65,7 +70,8 @@ def cpu() -> str:
 def origin() -> str:
     """Versions and CPU in one word: a state goes on bit for bit only where this is the same."""
     words = [*(f"{name}-{v}" for name, v in versions().items()), f"cpu-{cpu()}"]
-    return ",".join(words)[:_ORIGIN_LENGTH]
+    text = ",".join(words)
+    return text if len(text) <= _ORIGIN_LENGTH else hashlib.sha256(text.encode()).hexdigest()
 
 
 def describe_run(config: Mapping[str, Any], payload: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core import owner
+from ._closure import code_behind
 from ._executors import thread_settings
 from ._files import write_atomically
 from ._leftovers import STOP
@@ -40,15 +41,15 @@ _CODE = _hash_of_files(_PACKAGE, _PACKAGE.rglob("*.py"))  # as it was when it wa
 
 @functools.cache
 def _measurement_code(location: str) -> str:
-    """A hash of the module that a measuring function is in, or why it cannot be had."""
+    """A hash of the code behind a measuring function and its libraries, or why there is none."""
     name, _, function = location.partition(":")
     try:
         module = importlib.import_module(name)
         getattr(module, function)
     except (ImportError, AttributeError) as error:
         return f"not there ({error})"
-    file = Path(str(module.__file__))
-    return _hash_of_files(file.parent, [file])
+    code = code_behind(name)
+    return ", ".join([code.hash, *(f"{each} {v}" for each, v in code.libraries.items())])
 
 
 def environment(locations: Iterable[str]) -> dict[str, str]:
@@ -100,10 +101,28 @@ def run_remote(
     task: Mapping[str, Any],
     expected: Mapping[str, str],
     settings: Mapping[str, str],
-    probe: tuple[str, str],
+    probe: tuple[str, str] | None = None,
+    scratch: str = "",
+) -> dict[str, Any]:
+    """Run a trial here; where the results folder is not seen, its numbers travel in the answer.
+
+    Without a probe the caller knows that it is seen. What goes wrong around a trial is not the
+    trial's failure.
+    """
+    try:
+        return _run(task, expected, settings, probe, scratch)
+    except Exception as error:
+        reason = f"a worker cannot run trials ({type(error).__name__}: {error})"
+        return {"status": "unusable", "reason": reason, "messages": []}
+
+
+def _run(
+    task: Mapping[str, Any],
+    expected: Mapping[str, str],
+    settings: Mapping[str, str],
+    probe: tuple[str, str] | None,
     scratch: str,
 ) -> dict[str, Any]:
-    """Run a trial here; where the results folder is not seen, its numbers travel in the answer."""
     location = task["location"]
     wanted = {name: value for name, value in expected.items() if ":" not in name}
     wanted[location] = expected[location]
@@ -112,7 +131,7 @@ def run_remote(
         return {"status": "mismatch", "reason": problem, "messages": []}
     if task["stop_path"] is not None and Path(task["stop_path"]).exists():
         return {"status": "stopped", "reason": "", "messages": []}
-    if _sees(probe):
+    if probe is None or _sees(probe):
         return run_trial(task)
     store = Store(Path(scratch))
     store.prepare()

@@ -39,6 +39,8 @@ class Sweep:
     problems: list[Problem] = field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
+    stalled: bool = False
+    """Whether no worker is at work, so that nobody knows how long it takes."""
     work_total: float = 0.0
     work_done: float = 0.0
     in_flight: dict[str, Trial] = field(default_factory=dict)
@@ -85,7 +87,7 @@ class Sweep:
         estimates widens it, and a running trial far beyond its own leaves it open.
         """
         fraction = self.fraction()
-        if fraction <= 0.005:
+        if self.stalled or fraction <= 0.005:
             return math.nan, math.nan
         left = (time.monotonic() - self.started) * (1 - fraction) / fraction
         low, high = self.ratio_range()

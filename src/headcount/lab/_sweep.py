@@ -218,6 +218,9 @@ class _Loop:
             at = holder or "another process"
             self.reporter.message(f"waiting for {trial.label}{more}: {at} computes it")
         self._take_answers(_TICK_SECONDS)
+        for text in self.executor.news():
+            self.reporter.message(text)
+        self.sweep.stalled = self.executor.stalled
         self.reporter.tick(self.sweep)
 
     def _submit(self, trial: Trial) -> None:

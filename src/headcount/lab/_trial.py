@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..core import BadArgument, open_inside, remove_inside
+from ._closure import code_behind
 from ._context import TrialContext
 from ._errors import NewerFormat, StorageError, TrialStopped
 from ._figure import Trial
@@ -169,6 +170,7 @@ def _record(
         "seconds": seconds,
         "finished": now,
         **describe_run(task["config"], payload),
+        "libraries": code_behind(task["location"].partition(":")[0]).libraries,
     }
 
 
