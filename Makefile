@@ -64,7 +64,7 @@ mutants: $(STAMP)
 	$(BIN)/python -m tools.mutants $(MUTANTS)
 
 versions: $(STAMP)
-	XLA_FLAGS="$(COMPILE_FAST)" $(BIN)/python -m tools.versions $(VERSIONS)
+	$(BIN)/python -m tools.versions $(VERSIONS)
 
 format: $(STAMP)
 	$(BIN)/ruff format .
