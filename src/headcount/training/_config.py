@@ -38,7 +38,7 @@ class Options(dict[str, Any]):
         raise TypeError("a configuration does not change; make another one")
 
     __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = _refused
-    __ior__ = _refused  # type: ignore[assignment]
+    __ior__ = _refused
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(json.dumps(self, sort_keys=True, default=str))
