@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -13,7 +12,6 @@ from ball_rules import apply, balls, counts, ends, floats, interval, middles, tr
 from flint import arb
 
 from headcount.theory import _ball_indexing as indexing
-from headcount.theory._ball_jaxpr import RULES
 from headcount.theory._ball_value import Value
 from headcount.theory._balls import FALSE, TRUE, UNKNOWN, Undecided
 
@@ -68,74 +66,6 @@ def test_parts_are_joined_and_split() -> None:
     parts = apply("split", table(1, 6, True), sizes=(1, 3, 2), axis=1)
     assert [middles(part) for part in parts] == [[[0]], [[1, 2, 3]], [[4, 5]]]
     assert all(part.nonnegative for part in parts)
-
-
-@pytest.mark.parametrize("config", [(2, 1, 0), (0, 0, 2), (-1, 0, 0), (0, -1, 1), (-2, -2, 0)])
-def test_padding_is_jax_s(config: tuple[int, int, int]) -> None:
-    x = np.arange(1.0, 5.0)
-    expected = np.asarray(jax.lax.pad(x, 7.0, [config]))
-    value, filler = Value(balls(*x), True), Value(np.array(arb(7), dtype=object), True)
-    found = apply("pad", value, filler, shape=expected.shape, padding_config=[config])
-    assert middles(found) == expected.tolist()
-    assert found.nonnegative
-    whole = apply(
-        *("pad", counts(1, 2, 3, 4), Value(np.asarray(7))),
-        **{"shape": expected.shape, "padding_config": [config], "of": "ii"},
-    )
-    assert whole.array.tolist() == expected.tolist()
-    assert whole.array.dtype == np.int64
-    mixed = apply(
-        *("pad", floats(1, 2, 3, 4), Value(np.asarray(7))),
-        **{"shape": expected.shape, "padding_config": [config], "of": "ii"},
-    )
-    assert middles(mixed) == expected.tolist()
-
-
-def test_counting() -> None:
-    equation = {"shape": (2, 3), "dimension": 1}
-    for dtype in (np.float64, np.int32):
-        rule = iota({**equation, "dtype": dtype})
-        assert rule.nonnegative
-        assert middles(rule) == [[0, 1, 2]] * 2
-        assert rule.array.dtype == (object if dtype is np.float64 else np.int32)
-    rows = iota({**equation, "dimension": 0, "dtype": np.float64})
-    assert middles(rows) == [[0] * 3, [1] * 3]
-
-
-def iota(params: dict[str, Any]) -> Value:
-    return RULES["iota"](SimpleNamespace(params=params))
-
-
-def test_conversions() -> None:
-    def to(value: Value, dtype: Any, of: str = "") -> Value:
-        return apply("convert_element_type", value, new_dtype=dtype, of=of)
-
-    truth = to(truths(FALSE, UNKNOWN, TRUE), np.float64)
-    assert [ends(ball) for ball in truth.array] == [(0, 0), (0, 1), (1, 1)]
-    assert truth.nonnegative
-    same = floats(1.5)
-    assert to(same, np.float64) is same
-    truths_again = truths(TRUE)
-    assert to(truths_again, np.bool_) is truths_again
-    assert to(counts(0, 3), np.float64).nonnegative
-    assert not to(counts(0, -3), np.float64).nonnegative
-    assert not to(floats((2, 3)), np.float64, of="i").nonnegative
-    assert to(floats(0, 2, (0, 1)), np.bool_).array.tolist() == [FALSE, TRUE, UNKNOWN]
-    assert to(truths(FALSE, TRUE), np.int64).array.tolist() == [0, 1]
-    assert to(truths(TRUE), np.int64).nonnegative
-    assert to(truths(FALSE, UNKNOWN), np.int64).array.dtype == object
-    cut = to(floats(2.7, -2.7, 0.0), np.int64)
-    assert cut.array.tolist() == [2, -2, 0]
-    assert cut.array.dtype == np.int64
-    assert not cut.nonnegative
-    assert to(floats((-0.5, 0.5)), np.int64).array[0].is_nan()
-    assert to(counts(1, 2), np.int32).array.dtype == np.int32
-    open_count = floats((1, 2), nonnegative=True)
-    kept = to(open_count, np.int32, of="i")
-    assert kept.array is open_count.array
-    assert kept.nonnegative
-    with pytest.raises(NotImplementedError, match="only float64"):
-        to(floats(1.0), np.float32)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +257,8 @@ def scattered(name: str, x: Value, places: list[int], updates: Value) -> Value:
     )
     mode = jax.lax.GatherScatterMode.FILL_OR_DROP
     indices = Value(np.array(places)[:, None])
-    return apply(name, x, indices, updates, of="fif", dimension_numbers=numbers, mode=mode)
+    params = {"dimension_numbers": numbers, "mode": mode, "update_jaxpr": None}
+    return apply(name, x, indices, updates, of="fif", **params)
 
 
 def test_scattering() -> None:

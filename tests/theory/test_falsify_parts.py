@@ -32,7 +32,8 @@ def seen(ratio: float, where: str = "x") -> Candidate:
 @pytest.fixture
 def balls(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What balls say: true ratios, and which candidates are proved or refuted."""
-    told: dict[str, Any] = {"truth": {}, "proved": set(), "undecided": set(), "asked": []}
+    told: dict[str, Any] = {"truth": {}, "asked": []}
+    told |= {"proved": set(), "unproved": set(), "undecided": set()}
 
     def truth(claim: Any, found: Falsification) -> float:
         return told["truth"].get(found.where, found.worst_ratio)
@@ -40,7 +41,9 @@ def balls(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     def violation(claim: Any, name: str, found: Falsification) -> Any:
         told["asked"].append(found.where)
         if found.where in told["proved"]:
-            return falsifier.replace(found, violated=True), False
+            return falsifier.replace(found, violated=True, proof=PROVED), False
+        if found.where in told["unproved"]:
+            return falsifier.replace(found, violated=True, proof=NOTHING), False
         return None, found.where not in told["undecided"]
 
     monkeypatch.setattr(falsifier, "_true_ratio", truth)
@@ -73,6 +76,18 @@ def test_a_violation_is_the_first_that_is_proved(balls: dict[str, Any]) -> None:
     balls["truth"] = {"a": 0.3, "e": 0.4}
     refuted = settled(seen(3.0, "a"), seen(2.0, "e"), seen(0.35, "d"))
     assert (refuted.where, refuted.violated, refuted.worst_ratio) == ("e", False, 0.4)
+
+
+def test_a_violation_that_nothing_encloses_gives_way_to_one_that_is_proved(
+    balls: dict[str, Any],
+) -> None:
+    found = [seen(3.0, "a"), seen(2.5, "e"), seen(2.0, "b"), seen(0.5, "d")]
+    balls["unproved"] = {"a", "e"}
+    for proved, expected in (({"b"}, "b"), (set(), "a")):
+        balls["proved"] = proved
+        told = settled(*found)
+        assert (told.where, told.violated, told.proved) == (expected, True, bool(proved))
+    assert "violated in float64, not proved: jaxpr: so: ratio 3 (a)" in told.message
 
 
 def test_what_is_not_decided_is_told_only_where_nothing_else_is(balls: dict[str, Any]) -> None:
@@ -208,7 +223,10 @@ def test_what_is_said_of_a_search() -> None:
     )
     close = said(per_size=table, worst_ratio=1 + 1e-12)  # rounding, and no violation
     assert "worst ratio 1 (here)" in close.message
-    assert said(worst_ratio=math.nan).message.startswith("nothing is tested: none of 7 instances")
+    untested = said(worst_ratio=math.nan, where="nothing evaluated").message
+    assert untested.startswith("nothing is tested: none of 7 instances")
+    rounding = said(worst_ratio=math.nan, where="nothing but rounding").message
+    assert rounding == "survived 7 instances: no ratio to tell (nothing but rounding)"
     assert said(violated=True, worst_ratio=2.0, proof=PROVED).message.startswith(
         "the violation is proved: ratio"
     )
@@ -317,7 +335,8 @@ def test_ratios_that_balls_confirm(monkeypatch: pytest.MonkeyPatch) -> None:
     exact.update({0.9: 0.2, 0.5: 0.5 + 1e-8})
     assert worst(0.5, 0.9) == 0.5 + 1e-8
     exact.update({0.9: math.nan})
-    assert worst(0.9) == 0.0
+    assert worst(0.9) == -math.inf  # both sides may be zero: that says nothing
+    assert worst(0.9, 0.4) == pytest.approx(0.4)
     exact.update({0.9: 0.2, 0.8: 0.3, 0.7: 0.1, 0.6: 0.25})
     assert worst(0.9, 0.8, 0.7, 0.6, 0.5) == 0.3
     assert worst(1e-250, 1e-220) == 0.0

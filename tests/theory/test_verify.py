@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
-from flint import arb
 
 from headcount.cli import run
 from headcount.core import BadArgument
@@ -26,7 +23,6 @@ from headcount.theory import (
     recorded_answers,
     verify,
 )
-from headcount.theory._ball_jaxpr import BallProgram
 
 
 @lemma(y=Box(low=-1, high=1))
@@ -124,50 +120,6 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert run(["verify", "arda2026/sigma-2-tanh"]) == 0
     assert run(["verify", "arda2026/sigma-2-tan"]) == 2
     assert "arda2026/sigma-2-tanh" in capsys.readouterr().err
-
-
-@jax.custom_jvp
-def square(x):
-    """x^2, with a slope that is made up."""
-    return x * x
-
-
-@square.defjvp
-def _square_slope(primals, tangents):
-    return square(*primals), -100.0 * tangents[0]
-
-
-@jax.custom_vjp
-def cube(x):
-    """x^3, with a slope that is made up."""
-    return x**3
-
-
-cube.defvjp(lambda x: (x**3, x), lambda kept, slope: (-100.0 * slope,))
-
-
-@lemma(x=Box(low=1, high=2))
-def false_beyond_the_root_of_three(x):
-    """x^2 <= 3."""
-    return square(x), 3.0
-
-
-@lemma(x=Box(low=0, high=1))
-def true_of_squares(x):
-    """x^2 <= 1.5, without help from its slope."""
-    return square(x), 1.5
-
-
-def test_a_slope_that_a_function_brings_along_proves_nothing():
-    found = verify(false_beyond_the_root_of_three)
-    assert found.answer == "false"
-    assert found.instance["x"] > 3**0.5
-    assert verify(true_of_squares).answer == "proved"
-    for function, expected in ((square, True), (cube, True), (jax.nn.softplus, False)):
-        program = BallProgram(function, np.float64(1.5))
-        box = np.array(arb(1.5, 0.25), dtype=object)
-        assert program.run(64, [box])[1] == expected, function
-        assert not program.run(64)[1]
 
 
 @lemma(x=Box(low=0, high=1))

@@ -104,7 +104,7 @@ def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None
     console.print(f"  {told}, {result.seconds:.1f} s", highlight=False, markup=False)
     for row in result.per_size:
         sizes = ", ".join(f"{name}={value}" for name, value in row.sizes.items()) or "all sizes"
-        console.print(f"    {sizes}: worst ratio {row.ratio:.7g}", highlight=False)
+        console.print(f"    {sizes}: {row.shown}", highlight=False)
     for sentence in result.growth:
         console.print(f"  {sentence}", highlight=False)
     if result.shown is not None:

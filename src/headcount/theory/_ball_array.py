@@ -88,6 +88,46 @@ def settled(array: Balls, dtype: Any) -> Balls:
         return array
 
 
+def wrapped(array: Balls, dtype: Any) -> Balls:
+    """Integers in the range of their type: known ones wrap around, open ones may be anything."""
+    if is_certain(array):
+        return array.astype(dtype, copy=False)
+    inside = mapped(lambda value: _in_range(value, dtype, wraps=True))(array)
+    if any(new is not old for new, old in zip(inside.ravel(), array.ravel(), strict=True)):
+        array = inside
+    return settled(array, dtype)
+
+
+def truncated(array: Balls, dtype: Any) -> Balls:
+    """Balls rounded towards zero; what may be beyond the range of the type may be anything."""
+    return mapped(lambda value: _in_range(_towards_zero(value), dtype, wraps=False))(array)
+
+
+def _towards_zero(value: arb) -> arb:
+    """Monotone, so the ends suffice."""
+    if not value.is_finite():
+        return arb.nan()
+    ends = (value.lower(), value.upper())
+    return hull(*(end.floor() if end >= 0 else end.ceil() for end in ends))
+
+
+def _in_range(value: arb, dtype: Any, *, wraps: bool) -> arb:
+    """The candidates themselves if none is beyond the range of the type."""
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    if value.lower().ceil() >= low and value.upper().floor() <= high:
+        return value
+    if wraps and value.is_exact() and value.is_integer():
+        return arb((whole(value) - low) % (high - low + 1) + low)
+    return hull(arb(low), arb(high))
+
+
+def counts(array: Balls) -> bool:
+    """Whether no integer of the array can be negative."""
+    if is_certain(array):
+        return bool(np.all(array >= 0))
+    return all(value.lower().ceil() >= 0 for value in array.ravel())
+
+
 def integers(array: Balls, wanted_by: str) -> Balls:
     """The integers of an integer array; open candidates stop the primitive `wanted_by`."""
     if not is_certain(array):
@@ -167,12 +207,14 @@ def folded(array: Balls, axes: Sequence[int]) -> Balls:
     return moved.reshape(*(array.shape[axis] for axis in kept), -1)
 
 
-def reduced(function: Callable[[arb, arb], arb], start: int) -> Callable[..., Balls]:
+def reduced(function: Callable[[arb, arb], arb], start: int | None = None) -> Callable[..., Balls]:
     """A reduction of balls over `axes`, `start` for none."""
     ufunc = np.frompyfunc(function, 2, 1)
 
     def reduce(array: Balls, axes: Sequence[int]) -> Balls:
         rows = folded(array, axes)
+        if rows.shape[-1] == 0 and start is None:
+            raise NotImplementedError("no entries")
         if rows.shape[-1] == 0:
             return np.full(rows.shape[:-1], arb(start), dtype=object)
         return boxed(ufunc.reduce(rows, axis=-1))

@@ -70,6 +70,7 @@ _ANY_SIGN: dict[str, Callable[[arb], arb]] = {
     "floor": arb.floor,
     "ceil": arb.ceil,
     "sign": arb.sgn,
+    "one_minus_square": lambda x: 1 - square(x),
 }
 _NEVER_NEGATIVE: dict[str, Callable[[arb], arb]] = {
     "exp": arb.exp,
@@ -89,6 +90,7 @@ _ON_INTEGERS: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "sign": np.sign,
     "square": np.square,
+    "one_minus_square": lambda x: 1 - np.square(x),
 }
 
 
@@ -135,11 +137,16 @@ def _integer_pow(equation: Equation, x: Value) -> Value:
     return Value(mapped(lambda v: power(v, exponent))(as_balls(x.array)), sign)
 
 
+_MOST_FACTORS = 2**20
+"""A larger exponent goes through the logarithm: the recursion ends at a depth of 20."""
+
+
 def real_power(x: arb, y: arb) -> arb:
     """x^y for x >= 0, and for any x where y is known to be a whole number."""
-    if y.is_exact() and y.is_integer():
+    few = y.is_exact() and abs(y) <= _MOST_FACTORS
+    if few and y.is_integer():
         return power(x, whole(y))
-    if y.is_exact() and (2 * y).is_integer():
+    if few and (2 * y).is_integer():
         return power(x.sqrt(), whole(2 * y))
     if y > 0 and not x > 0 and x >= 0:
         return arrays.hull(arb(0), (y * x.upper().log()).exp() if x.upper() > 0 else arb(0))
@@ -164,8 +171,7 @@ def _arithmetic(name: str, on_balls: Callable[..., Balls], on_integers: Any, sig
         if kind == "b":
             raise NotImplementedError(f"{name} of booleans")
         if is_certain(x.array) and is_certain(y.array):
-            result = on_integers(x.array, y.array)
-            return Value(np.asarray(result, dtype=equation.outvars[0].aval.dtype), sign(x, y))
+            return Value(np.asarray(on_integers(x.array, y.array)))
         if name in ("div", "rem"):
             raise Undecided(f"{name}: an integer is not known")
         return Value(arrays.boxed(on_balls(as_balls(x.array), as_balls(y.array))), sign(x, y))
@@ -181,8 +187,15 @@ def _either(x: Value, y: Value) -> bool:
     return x.nonnegative or y.nonnegative
 
 
-def _truncated_quotient(x: Any, y: Any) -> Any:
-    return np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y))
+def _quotient(x: Any, y: Any) -> Any:
+    """Rounded towards zero; of a division by zero JAX makes the number with all bits set."""
+    floor, rest = x // y, np.remainder(x, y)
+    upwards = (rest != 0) & ((x < 0) != (y < 0))
+    return np.where(y == 0, np.invert(np.zeros_like(x)), floor + upwards)
+
+
+def _rest(x: Any, y: Any) -> Any:
+    return np.where(y == 0, x, np.fmod(x, y))
 
 
 _squares = mapped(square)
@@ -207,7 +220,8 @@ def _remainder(x: arb, y: arb) -> arb:
 
 def _gamma_rule(method: Callable[..., arb]) -> Rule:
     """igamma or igammac: the regularised incomplete gamma functions of a > 0 at x >= 0."""
-    apply = mapped(lambda a, x: method(x, a, regularized=1) if a > 0 else arb.nan(), 2)
+    inside = lambda a, x: a > 0 and x >= 0  # noqa: E731
+    apply = mapped(lambda a, x: method(x, a, regularized=1) if inside(a, x) else arb.nan(), 2)
 
     def rule(equation: Equation, a: Value, x: Value) -> Value:
         return Value(apply(a.array, _nonnegative(x.array) if x.nonnegative else x.array), True)
@@ -313,8 +327,8 @@ RULES: dict[str, Rule] = {
     "add_any": _arithmetic("add_any", np.add, np.add, _both),
     "sub": _arithmetic("sub", np.subtract, np.subtract, lambda x, y: False),
     "mul": _mul,
-    "div": _arithmetic("div", np.true_divide, _truncated_quotient, _both),
-    "rem": _arithmetic("rem", mapped(_remainder, 2), np.fmod, lambda x, y: x.nonnegative),
+    "div": _arithmetic("div", np.true_divide, _quotient, _both),
+    "rem": _arithmetic("rem", mapped(_remainder, 2), _rest, lambda x, y: x.nonnegative),
     "max": _arithmetic("max", mapped(arb.max, 2), np.maximum, _either),
     "min": _arithmetic("min", mapped(arb.min, 2), np.minimum, _both),
     "atan2": _arithmetic("atan2", mapped(arb.atan2, 2), None, lambda x, y: x.nonnegative),

@@ -54,13 +54,14 @@ def _dynamic_slice(equation: Equation, x: Value, *starts: Value) -> Value:
 
 
 def _dynamic_update_slice(equation: Equation, x: Value, update: Value, *starts: Value) -> Value:
-    sizes = update.array.shape
-    limits = [extent - size for extent, size in zip(x.array.shape, sizes, strict=True)]
+    operand, piece = arrays.of_one_kind([x.array, update.array])
+    sizes = piece.shape
+    limits = [extent - size for extent, size in zip(operand.shape, sizes, strict=True)]
     parts = []
     for start in _starts(equation, starts, limits):
-        part = np.array(x.array)
+        part = np.array(operand)
         where = tuple(slice(k, k + size) for k, size in zip(start, sizes, strict=True))
-        part[where] = update.array
+        part[where] = piece
         parts.append(part)
     return Value(_joined_or_only(equation, parts), every((x, update)))
 
@@ -69,6 +70,8 @@ def _places(shape: Sequence[int], indices: Any, numbers: Any, sizes: Any, mode: 
     """For every entry that a gather reads, its flat place in the operand; -1 outside."""
     places = np.arange(math.prod(shape), dtype=np.int32).reshape(shape)
     starts = np.asarray(indices, dtype=np.int32)
+    if np.any(starts != indices):
+        raise NotImplementedError("an index beyond 32 bits")
     found = jax.lax.gather(places, starts, numbers, tuple(sizes), mode=mode, fill_value=-1)
     return np.asarray(found)
 
@@ -101,6 +104,8 @@ def _scatter(combine: Callable[[Any, Any], Any] | None, sign: bool) -> Rule:
 
     def rule(equation: Equation, x: Value, indices: Value, updates: Value) -> Value:
         p = equation.params
+        if combine is None and not _takes_the_update(p["update_jaxpr"]):
+            raise NotImplementedError("scatter of a function")
         numbers = p["dimension_numbers"]
         outside = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
         window = iter(numbers.update_window_dims)
@@ -117,16 +122,23 @@ def _scatter(combine: Callable[[Any, Any], Any] | None, sign: bool) -> Rule:
         )
         known = arrays.integers(indices.array, equation.primitive.name)
         places = _places(x.array.shape, known, as_gather, sizes, p["mode"])
-        result = np.array(x.array).reshape(-1)
+        operand, news = arrays.of_one_kind([x.array, updates.array])
+        result = np.array(operand).reshape(-1)
         used = places[places >= 0]
         if combine is None and len(np.unique(used)) != used.size:
             raise NotImplementedError("scatter: two updates meet in one place")
-        for place, update in zip(places.ravel(), updates.array.ravel(), strict=True):
+        for place, update in zip(places.ravel(), news.ravel(), strict=True):
             if place >= 0:
                 result[place] = update if combine is None else combine(result[place], update)
         return Value(result.reshape(x.array.shape), sign and every((x, updates)))
 
     return rule
+
+
+def _takes_the_update(combination: Any) -> bool:
+    """Whether a scatter puts the update in place of the entry, which `x.at[k].apply` does not."""
+    jaxpr = getattr(combination, "jaxpr", combination)
+    return jaxpr is None or (not jaxpr.eqns and jaxpr.outvars[0] is jaxpr.invars[1])
 
 
 def _sort(equation: Equation, *values: Value) -> list[Value]:

@@ -12,9 +12,7 @@ cases; a `while` loop, an index or a sort with companions that need the answer r
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -24,8 +22,9 @@ from jax.extend.core import Literal
 from ..core import BadArgument, check_count, float64
 from . import _ball_array as arrays
 from . import _ball_elementwise, _ball_indexing, _ball_linalg, _ball_structure
-from ._ball_value import Equation, Rule, Value, kind_of
+from ._ball_value import Equation, Rule, Value, fitted, kind_of
 from ._balls import UNKNOWN, Undecided, at_precision
+from ._program import CALLS, rounded_constants
 
 MOST_STEPS = 100_000
 """A `while` loop that has not ended after this many steps is given up."""
@@ -40,18 +39,12 @@ RULES = {
     **_ball_indexing.RULES,
     **_ball_linalg.RULES,
 }
-_CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_lin": "call_jaxpr",
-}
-"""Primitives that run one jaxpr on their operands, and the parameter that holds it."""
+
+_MISUNDERSTOOD = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What a rule raises that meets an equation of another form than it knows."""
 
 
 class Unsupported(NotImplementedError):
@@ -70,6 +63,8 @@ class BallProgram:
                 raise BadArgument("argument", leaf, "is not finite", fix="give finite values")
         with float64():
             self._closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        for value, _ in rounded_constants(self._closed):
+            raise Unsupported(f"the constant {value!r} has passed through float32")
         self._tree = jax.tree.structure(shape)
 
     def __call__(self, bits: int, boxes: Sequence[arrays.Balls] | None = None) -> Any:
@@ -85,13 +80,14 @@ class BallProgram:
         A scalar is an `arb`, an array a NumPy object array of them; integers that are known are
         NumPy integers, booleans are FALSE, UNKNOWN or TRUE.
         """
-        with at_precision(bits):
+        with at_precision(bits), np.errstate(all="ignore"):
             constants = [_constant(value, self.ulps) for value in self._closed.consts]
             inputs = [_constant(leaf, 0) for leaf in self._leaves]
             if boxes is not None:
                 inputs = [Value(box) for box in boxes]
             run = _Interpreter(self.ulps)
             values = run.evaluate(self._closed.jaxpr, constants, inputs)
+        _check_enclosed(values)
         found = jax.tree.unflatten(self._tree, [_bare(value.array) for value in values])
         return found, run.may_jump
 
@@ -126,8 +122,6 @@ class _Interpreter:
         self.ulps = ulps
         self.may_jump = False
         """Whether a step was met whose outcome is open, or a slope that was hidden on purpose."""
-        self._own_slopes = 0
-        """Functions around that have derivatives of their own."""
         self._control: dict[str, Rule] = {
             "scan": self._scan,
             "while": self._while,
@@ -146,30 +140,38 @@ class _Interpreter:
             return _constant(atom.val, self.ulps) if isinstance(atom, Literal) else known[atom]
 
         for equation in _needed(jaxpr):
-            results = self._apply(equation, [read(atom) for atom in equation.invars])
-            for variable, value in zip(equation.outvars, results, strict=True):
-                assert value.array.shape == variable.aval.shape, equation.primitive.name
-                known[variable] = value
+            values = [read(atom) for atom in equation.invars]
+            known.update(zip(equation.outvars, self._results(equation, values), strict=True))
         return [read(atom) for atom in jaxpr.outvars]
+
+    def _results(self, equation: Equation, values: list[Value]) -> list[Value]:
+        """What a primitive gives; one that is not understood is told by name."""
+        name = equation.primitive.name
+        try:
+            found = zip(equation.outvars, self._apply(equation, values), strict=True)
+            results = [fitted(value, variable) for variable, value in found]
+            for variable, value in zip(equation.outvars, results, strict=True):
+                assert value.array.shape == variable.aval.shape, "the shape is another"
+        except (Undecided, Unsupported):
+            raise
+        except NotImplementedError as error:
+            raise Unsupported(f"the primitive {name}: {error}") from error
+        except _MISUNDERSTOOD as error:
+            problem = f"the primitive {name} is not understood: {error!r}"
+            raise Unsupported(problem) from error
+        return results
 
     def _apply(self, equation: Equation, values: list[Value]) -> list[Value]:
         name = equation.primitive.name
-        if name in _CALLS:
-            if name in _WITH_OWN_SLOPES and not _has_true_slope(equation.params[_CALLS[name]]):
-                self.may_jump = self.may_jump or not all(map(_is_known, values))
-            self._own_slopes += name in _WITH_OWN_SLOPES
-            called = self._closed(equation.params[_CALLS[name]], values)
-            self._own_slopes -= name in _WITH_OWN_SLOPES
-            return called
+        if name in CALLS:
+            return self._closed(equation.params[CALLS[name]], values)
+        _check_enclosed(values)
         rule = self._control.get(name) or RULES.get(name)
         if rule is None:
             raise Unsupported(f"the primitive {name} has no rule for balls")
-        try:
-            result = rule(equation, *values)
-        except NotImplementedError as error:
-            raise Unsupported(f"the primitive {name}: {error}") from error
+        result = rule(equation, *values)
         results = [result] if isinstance(result, Value) else result
-        hidden = name == "stop_gradient" and not self._own_slopes and not _is_known(values[0])
+        hidden = name == "stop_gradient" and not _is_known(values[0])
         self.may_jump = self.may_jump or hidden or _may_jump(equation, values, results)
         return results
 
@@ -182,19 +184,22 @@ class _Interpreter:
 
     def _scan(self, equation: Equation, *values: Value) -> list[Value]:
         p = equation.params
-        consts = list(values[: p["num_consts"]])
-        carry = list(values[p["num_consts"] : p["num_consts"] + p["num_carry"]])
-        columns = values[p["num_consts"] + p["num_carry"] :]
+        body = getattr(p["jaxpr"], "jaxpr", p["jaxpr"])
+        columns_from = _of_one_rank(equation.invars, body.invars)
+        carried = _of_one_rank(equation.outvars, body.outvars)
+        consts = list(values[: columns_from - carried])
+        carry = list(values[columns_from - carried : columns_from])
+        columns = values[columns_from:]
         steps: list[list[Value]] = []
         order = range(p["length"])
         for k in reversed(order) if p["reverse"] else order:
             rows = [Value(_row(column.array, k), column.nonnegative) for column in columns]
             results = self._closed(p["jaxpr"], [*consts, *carry, *rows])
-            carry = results[: p["num_carry"]]
-            steps.append(results[p["num_carry"] :])
+            carry = results[:carried]
+            steps.append(results[carried:])
         if p["reverse"]:
             steps.reverse()
-        outputs = equation.outvars[p["num_carry"] :]
+        outputs = equation.outvars[carried:]
         return carry + [_stacked([s[k] for s in steps], v) for k, v in enumerate(outputs)]
 
     def _while(self, equation: Equation, *values: Value) -> list[Value]:
@@ -224,21 +229,12 @@ class _Interpreter:
 
 
 _STEPS = {"floor", "ceil", "round", "sign", "rem", "argmax", "argmin"}
-_WITH_OWN_SLOPES = {"custom_jvp_call", "custom_vjp_call", "custom_lin"}
-_TRUSTED = tuple(
-    f"{folder}{os.sep}" for folder in (Path(jax.__file__).parent, Path(__file__).parents[1])
-)
-"""Whose functions with derivatives of their own have the right ones: JAX's and Headcount's."""
 
 
-def _has_true_slope(closed: Any) -> bool:
-    """Whether the derivative that a function brings along is one of JAX's or ours.
-
-    Anybody may write a rule (`jax.custom_jvp`), and nothing says that it is the function's slope.
-    """
-    jaxpr = getattr(closed, "jaxpr", closed)
-    written = str(getattr(getattr(jaxpr, "debug_info", None), "func_src_info", ""))
-    return written.partition(" at ")[2].startswith(_TRUSTED)
+def _check_enclosed(values: Sequence[Value]) -> None:
+    for value in values:
+        if value.missing:
+            raise Unsupported(value.missing)
 
 
 def _is_known(value: Value) -> bool:
@@ -283,6 +279,15 @@ def _needed(jaxpr: Any) -> list[Equation]:
         wanted.update(atom for atom in equation.invars if not isinstance(atom, Literal))
         kept.append(equation)
     return kept[::-1]
+
+
+def _of_one_rank(outer: Sequence[Any], inner: Sequence[Any]) -> int:
+    """How many variables of a scan are as they are in its body: the others have an axis more.
+
+    JAX changes the parameters that tell constants, carry and columns apart; this does not change.
+    """
+    pairs = zip(outer, inner, strict=True)
+    return sum(x.aval.shape == y.aval.shape for x, y in pairs)
 
 
 def _row(array: Any, k: int) -> Any:

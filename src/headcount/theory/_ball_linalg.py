@@ -152,7 +152,7 @@ def _batched(matrices: Balls) -> Any:
 
 
 def _eigh(equation: Equation, x: Value) -> list[Value]:
-    """Vectors and values; the vectors are not enclosed: whoever uses them gets no answer."""
+    """Vectors and values; the vectors are not enclosed."""
     p = equation.params
     if p.get("subset_by_index") is not None or not p.get("sort_eigenvalues", True):
         raise NotImplementedError("eigh: only all eigenvalues, sorted")
@@ -163,7 +163,9 @@ def _eigh(equation: Equation, x: Value) -> list[Value]:
         mirrored.append(np.where(here, matrix, matrix.T))
     vectors, values = (variable.aval.shape for variable in equation.outvars)
     found = np.array([eigenvalues(matrix) for matrix in mirrored], dtype=object)
-    return [Value(np.full(vectors, arb.nan(), dtype=object)), Value(found.reshape(values))]
+    nothing = np.full(vectors, arb.nan(), dtype=object)
+    unknown = Value(nothing, missing="eigh: eigenvectors cannot be enclosed")
+    return [unknown, Value(found.reshape(values))]
 
 
 def _svd(equation: Equation, x: Value) -> list[Value]:

@@ -9,7 +9,7 @@ import numpy as np
 from flint import arb
 
 from . import _ball_array as arrays
-from ._ball_array import Balls, as_balls, is_certain, mapped
+from ._ball_array import Balls, as_balls, is_certain
 from ._ball_value import Equation, Rule, Value, every, kind_of
 from ._balls import FALSE, TRUE
 
@@ -64,6 +64,11 @@ def _split(equation: Equation, x: Value) -> list[Value]:
     return [Value(part, x.nonnegative) for part in parts]
 
 
+def _unstack(equation: Equation, x: Value) -> list[Value]:
+    rows = np.moveaxis(x.array, equation.params["axis"], 0)
+    return [Value(np.array(rows[k], dtype=rows.dtype), x.nonnegative) for k in range(len(rows))]
+
+
 def _pad(equation: Equation, x: Value, filler: Value) -> Value:
     """Edges may be negative (they cut), gaps are put between entries."""
     config = equation.params["padding_config"]
@@ -95,45 +100,31 @@ def _convert(equation: Equation, x: Value) -> Value:
     dtype = np.dtype(equation.params["new_dtype"])
     before, after = kind_of(equation.invars[0]), dtype.kind
     if after == "f":
-        if dtype != np.float64:
-            raise NotImplementedError(f"convert_element_type to {dtype}: only float64 is enclosed")
         if before == "b":
             return Value(arrays.truth_as_balls(x.array), True)
-        if before == "f":
-            return x
-        return Value(as_balls(x.array), x.nonnegative or _counts(x.array))
+        return x if before == "f" else Value(as_balls(x.array), arrays.counts(x.array))
     if after == "b":
         if before == "b":
             return x
         zero = np.array(arb(0), dtype=object)
         return Value((TRUE - arrays.equals(as_balls(x.array), zero)).astype(np.int8))
+    if after not in "iu":
+        raise NotImplementedError(f"to {dtype}: only float64 and integers are enclosed")
     if before == "b":
-        return Value(arrays.settled(arrays.truth_as_balls(x.array), dtype), True)
-    if before == "f":
-        towards_zero = mapped(lambda v: v.floor() if v >= 0 else v.ceil() if v <= 0 else arb.nan())
-        return Value(arrays.settled(towards_zero(x.array), dtype), x.nonnegative)
-    return Value(x.array.astype(dtype) if is_certain(x.array) else x.array, x.nonnegative)
+        return Value(arrays.truth_as_balls(x.array))
+    return Value(arrays.truncated(x.array, dtype)) if before == "f" else x
 
 
-def _counts(array: Balls) -> bool:
-    return is_certain(array) and bool(np.all(array >= 0))
-
-
-def _reduction(on_balls: Any, on_integers: Any, sign: Callable[[Value], bool]) -> Rule:
+def _reduction(on_balls: Any, on_integers: Any) -> Rule:
     def rule(equation: Equation, x: Value) -> Value:
         axes = tuple(equation.params["axes"])
         if kind_of(equation.invars[0]) == "b":
             raise NotImplementedError(f"{equation.primitive.name} of booleans")
         if kind_of(equation.invars[0]) != "f" and is_certain(x.array):
-            result = np.asarray(on_integers(x.array, axis=axes), dtype=x.array.dtype)
-            return Value(result, sign(x))
-        return Value(on_balls(as_balls(x.array), axes), sign(x))
+            return Value(np.asarray(on_integers(x.array, axis=axes)))
+        return Value(on_balls(as_balls(x.array), axes), x.nonnegative)
 
     return rule
-
-
-def _kept_sign(x: Value) -> bool:
-    return x.nonnegative
 
 
 def _truth_reduction(choose: Any) -> Rule:
@@ -176,10 +167,13 @@ def _dot_general(equation: Equation, x: Value, y: Value) -> Value:
     """A contraction; of a quantity with itself over the same axes it is a sum of squares."""
     dimensions = equation.params["dimension_numbers"]
     (over_x, over_y), (batch_x, batch_y) = dimensions
+    if kind_of(equation.outvars[0]) == "b":
+        raise NotImplementedError("dot_general of booleans")
     if kind_of(equation.outvars[0]) != "f":
-        left, right = (arrays.integers(v.array, "dot_general") for v in (x, y))
         if batch_x or batch_y:
             raise NotImplementedError("dot_general of integers with a batch")
+        dtype = equation.outvars[0].aval.dtype
+        left, right = (arrays.integers(v.array, "dot_general").astype(dtype) for v in (x, y))
         return Value(np.tensordot(left, right, axes=(over_x, over_y)))
     alike = x is y and tuple(over_x) == tuple(over_y) and tuple(batch_x) == tuple(batch_y)
     squares = alike and len(over_x) + len(batch_x) == x.array.ndim
@@ -198,13 +192,14 @@ RULES: dict[str, Rule] = {
     "split": _split,
     "concatenate": _joined(lambda eqn, parts: np.concatenate(parts, eqn.params["dimension"])),
     "stack": _joined(lambda eqn, parts: np.stack(parts, eqn.params["axis"])),
+    "unstack": _unstack,
     "pad": _pad,
     "iota": _iota,
     "convert_element_type": _convert,
-    "reduce_sum": _reduction(arrays.reduced(arb.__add__, 0), np.sum, _kept_sign),
-    "reduce_prod": _reduction(arrays.reduced(arb.__mul__, 1), np.prod, _kept_sign),
-    "reduce_max": _reduction(arrays.reduced(arb.max, 0), np.max, _kept_sign),
-    "reduce_min": _reduction(arrays.reduced(arb.min, 0), np.min, _kept_sign),
+    "reduce_sum": _reduction(arrays.reduced(arb.__add__, 0), np.sum),
+    "reduce_prod": _reduction(arrays.reduced(arb.__mul__, 1), np.prod),
+    "reduce_max": _reduction(arrays.reduced(arb.max), np.max),
+    "reduce_min": _reduction(arrays.reduced(arb.min), np.min),
     "reduce_and": _truth_reduction(np.min),
     "reduce_or": _truth_reduction(np.max),
     "cumsum": _accumulation(arb.__add__, np.add),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _ball_array as arrays
 from ._ball_array import Balls
 
 Equation = Any
@@ -25,6 +26,8 @@ class Value:
 
     array: Balls
     nonnegative: bool = False
+    missing: str = ""
+    """Why there is no enclosure: whoever uses the value gets no answer."""
 
 
 Rule = Callable[..., Any]
@@ -34,6 +37,21 @@ Rule = Callable[..., Any]
 def kind_of(variable: Any) -> str:
     """NumPy's letter for the element type of a jaxpr variable: "f", "i", "u" or "b"."""
     return np.dtype(variable.aval.dtype).kind
+
+
+def fitted(value: Value, variable: Any) -> Value:
+    """The value in the element type of its variable, where integers wrap around as JAX's do."""
+    dtype = variable.aval.dtype
+    if dtype == np.float64 or dtype == np.bool_:
+        return value
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu":
+        raise NotImplementedError(
+            f"numbers of type {dtype}: only float64 and integers are enclosed"
+        )
+    array = arrays.wrapped(value.array, dtype)
+    sign = arrays.counts(array)
+    unchanged = array is value.array and sign == value.nonnegative
+    return value if unchanged else Value(array, sign)
 
 
 def every(values: tuple[Value, ...]) -> bool:

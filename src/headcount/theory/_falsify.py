@@ -96,10 +96,12 @@ class Falsification:
     def message(self) -> str:
         """One sentence for a reader."""
         if self.violated:
-            words = "the violation is proved" if self.proved else "violated"
+            words = "the violation is proved" if self.proved else f"violated{self._unproved}"
             close = self.worst_ratio < 1.00001
             size = above_one(self.worst_ratio) if close else f"{self.worst_ratio:.6g}"
             return f"{words}: ratio {size} ({self.where})"
+        if np.isnan(self.worst_ratio) and self.where != _NOTHING:
+            return f"survived {self.instances} instances: no ratio to tell ({self.where})"
         if np.isnan(self.worst_ratio):
             none = f"none of {self.instances} instances meets the hypotheses and can be evaluated"
             return f"nothing is tested: {none}"
@@ -117,6 +119,10 @@ class Falsification:
             f"survived {self.instances} instances: worst ratio "
             f"{round_up(min(self.worst_ratio, 1.0), 7)} ({self.where})"
         )
+
+    @property
+    def _unproved(self) -> str:
+        return "" if self.proof is None else f" in float64, not proved: {self.proof.reason}"
 
     def to_json(self, certificate: str | None = None) -> dict[str, Any]:
         """The keys that `falsify --json` prints; `certificate` is the file written, if any."""
@@ -196,8 +202,10 @@ def _described(claim: Claim, result: Falsification) -> Falsification:
     if not result.violated:
         where = f"{result.where}; {in_words(claim, result.worst)}"
         top = max([row.ratio for row in result.per_size], default=0.0)
+        if top < 0:  # no two sides can be compared
+            return replace(result, where=_ROUNDING, worst_ratio=float("nan"))
         # Balls that agree on a limit from below are better than float64 that went past it.
-        return replace(result, where=where, worst_ratio=min(result.worst_ratio, max(top, 0.0)))
+        return replace(result, where=where, worst_ratio=min(result.worst_ratio, top))
     verdict = judge(claim, result.worst, result.variant)
     words = shown(claim, result.variant, result.worst, verdict.lhs, verdict.rhs)
     top = max([row.ratio for row in result.per_size], default=0.0)
@@ -229,7 +237,7 @@ def candidates(
     return [*ready, *found], instances + len(ready)
 
 
-_NOTHING = "nothing evaluated"
+_NOTHING, _ROUNDING = "nothing evaluated", "nothing but rounding"
 _VIOLATION = float(np.log1p(ROUNDING))
 """The score above which a candidate is a violation."""
 
@@ -251,6 +259,7 @@ def settle(
     identity = claim.kind is Kind.IDENTITY
     best = Falsification(claim.id, name, 0.0, False, 0, _NOTHING, 0.0, identity=identity)
     undecided, doubtful, unproved = best, 0, 0
+    standing: Falsification | None = None
     scored = any(candidate.scores[own] > -np.inf for candidate in found)
     order = sorted(found, key=lambda c: -c.scores[own])
     if isinstance(claim, Lemma):
@@ -269,12 +278,15 @@ def settle(
             if isinstance(claim, Lemma) and unproved >= _REFUTED:
                 continue  # a lemma that float64 evaluates badly
             violation, refuted = _violation(claim, name, survived)
-            if violation is not None:
+            if violation is not None and violation.proved:
                 return violation
+            standing = standing or violation
             unproved += 1
             if not refuted:
                 undecided = survived if undecided.worst is None else undecided
                 continue
+        if standing is not None:
+            break
         truth = _true_ratio(claim, survived)
         if truth > 1 + ROUNDING:
             continue  # refuted, as a hypothesis fails
@@ -282,9 +294,13 @@ def settle(
             best = replace(survived, worst_ratio=truth)
         if seen <= best.worst_ratio * (1 + ROUNDING):
             return best  # no other candidate looks worse
+    if standing is not None:
+        return standing
     if best.worst is None and undecided.worst is not None:
         return replace(undecided, where=f"{undecided.where}, not decided")
-    return replace(best, where="nothing but rounding") if scored and best.worst is None else best
+    if scored and best.worst is None:
+        return replace(best, where=_ROUNDING, worst_ratio=float("nan"))
+    return best
 
 
 def _true_ratio(claim: Claim, found: Falsification) -> float:

@@ -17,6 +17,8 @@ from ._claim import Family, Hypothesis, Instance, Kind
 from ._compilation import quick_compilation
 from ._lemma import Lemma
 from ._lemma_report import in_words
+from ._lemma_source import line_of
+from ._program import described, rounded_constants
 from ._prove import CONSTANT_ULPS, traced
 from ._shrink import to_read
 from ._spaces import Sizes
@@ -34,13 +36,12 @@ def check_program(lemma: Lemma, variant: str, sizes: Sizes) -> None:
     one = jax.tree.map(lambda leaf: leaf[0], family.draw(np.random.default_rng(0), 1))
     where = f"at {family.name}"
     try:
+        sides, checks = _checked_trace(lemma, variant, one)
         with float64():
-            sides = jax.eval_shape(lambda i: lemma.sides(i, variant)[:2], one)
-            checks = jax.eval_shape(
-                lambda i: [(h.value(i), h.limit(i, variant)) for h in lemma.hypotheses], one
-            )
             if all(side.dtype.kind == "f" for side in sides):  # else there is more to say
                 jax.eval_shape(jax.grad(lambda i: _total(lemma, i, variant)), one)
+    except BadArgument:
+        raise
     except Exception as error:  # the function is the user's: it may raise anything
         raise _raised(lemma, error, where) from error
     for name, side in zip(("left", "right"), sides, strict=True):
@@ -61,6 +62,41 @@ def check_program(lemma: Lemma, variant: str, sizes: Sizes) -> None:
             if part.dtype.kind not in "fiu":
                 problem = f"hypothesis {hypothesis.name!r} is of type {part.dtype} {where}"
                 raise BadArgument("lemma", lemma.id, problem, fix="return real numbers")
+
+
+def check_instance(lemma: Lemma, variant: str, instance: Instance) -> None:
+    """The lemma must be the same program each time, of numbers that mean what they say."""
+    try:
+        _checked_trace(lemma, variant, instance)
+    except BadArgument:
+        raise
+    except Exception as error:
+        raise _raised(lemma, error, "at this instance") from error
+
+
+def _checked_trace(lemma: Lemma, variant: str, instance: Instance) -> Any:
+    """The shapes of sides and hypotheses, of a program that is traced twice."""
+    with float64():
+        traces = [
+            jax.make_jaxpr(functools.partial(_stated, lemma, variant), return_shape=True)(instance)
+            for _ in range(2)
+        ]
+    (program, shapes), (again, _) = traces
+    if described(program) != described(again):
+        problem = "is not the same program each time that it runs"
+        fix = "take no random numbers, clocks or counters: a lemma is about its variables"
+        raise BadArgument("lemma", lemma.id, problem, fix=fix)
+    for value, step in rounded_constants(program):
+        line = line_of(lemma, variant, value, step)
+        problem = f"has the constant {value!r}, which has passed through float32{line}"
+        fix = "compute it in float64: math.sqrt, numpy.pi, numpy.float64"
+        raise BadArgument("lemma", lemma.id, problem, fix=fix)
+    return shapes
+
+
+def _stated(lemma: Lemma, variant: str, instance: Instance) -> Any:
+    sides = lemma.sides(instance, variant)[:2]
+    return sides, [(h.value(instance), h.limit(instance, variant)) for h in lemma.hypotheses]
 
 
 def _total(lemma: Lemma, instance: Instance, variant: str) -> Any:
@@ -133,9 +169,9 @@ def _problem(lemma: Lemma, variant: str, instance: Instance) -> str | None:
     except (Unsupported, ArithmeticError):
         exact = [[arb(v) if math.isfinite(v) else arb.nan() for v in side] for side in floats]
     for name, values, seen in zip(("left", "right"), exact, floats, strict=True):
-        if not all(x.is_finite() for x in map(arb, values)):
-            shown: Any = next((v for v in seen if not math.isfinite(v)), math.nan)
-            return f"the {name} side is {shown}"
+        for value, shown in zip(map(arb, values), seen, strict=True):
+            if not (value.is_finite() or math.isfinite(shown)):  # else it is not enclosed
+                return f"the {name} side is {shown}"
         if lemma.kind is not Kind.IDENTITY and any(arb(x) < 0 for x in values):
             return f"the {name} side is {min(seen):.6g}, below zero,"
     return None

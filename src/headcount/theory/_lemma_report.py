@@ -25,10 +25,15 @@ _FLAT, _NEAR = 0.1, 0.12
 
 @dataclass(frozen=True)
 class SizeRatio:
-    """The worst ratio found at one choice of sizes."""
+    """The worst ratio found at one choice of sizes; minus infinity where there is none to tell."""
 
     sizes: Sizes
     ratio: float
+
+    @property
+    def shown(self) -> str:
+        """The ratio for a reader."""
+        return f"worst ratio {self.ratio:.7g}" if self.ratio >= 0 else "nothing to compare"
 
     def to_json(self) -> dict[str, Any]:
         """The sizes and the ratio in one table."""

@@ -104,32 +104,44 @@ def _fitted(x: Array, shape: tuple[int, ...], mode: Any) -> Array:
 
 
 def _worst_ratio(lemma: Lemma, variant: str, worst: list[Candidate], own: int) -> float:
-    """The worst ratio that ball arithmetic agrees with: rounding makes ratios of its own."""
-    ratios = []
-    for candidate in sorted(worst, key=lambda c: -c.scores[own])[:_CONFIRMED]:
-        ratio = float(np.exp(np.clip(candidate.scores[own], -700, 700)))
+    """The worst ratio that ball arithmetic agrees with: rounding makes ratios of its own.
+
+    Without an enclosure float64's counts; minus infinity where no two sides can be compared.
+    """
+    ratios: list[float] = []
+    for candidate in sorted(worst, key=lambda c: -c.scores[own]):
+        if len(ratios) == _CONFIRMED or candidate.scores[own] == -np.inf:
+            break
+        seen = float(np.exp(np.clip(candidate.scores[own], -700, 700)))
+        seen = seen if seen > _NOTHING else 0.0
         exact = ratio_in_balls(lemma, variant, candidate.instance)
-        if ratio < _NOTHING:
-            return 0.0
-        if exact is not None and math.isnan(exact):
+        if exact is None:
+            return max(seen, *ratios, 0.0)
+        if math.isnan(exact):
             continue  # nothing to divide by: rounding on both sides
-        if exact is None or abs(exact - ratio) <= _AGREE * max(exact, ratio):
-            return ratio if exact is None else exact
+        if abs(exact - seen) <= _AGREE * max(exact, seen):
+            return exact
         ratios.append(exact)
-    return max(ratios, default=0.0)
+    return max(ratios, default=-math.inf)
 
 
 def ratio_in_balls(lemma: Lemma, variant: str, instance: Instance, bits: int = 160) -> float | None:
-    """lhs/rhs with many digits; NaN for 0/0, None where ball arithmetic has no answer."""
+    """lhs/rhs with many digits; NaN for 0/0, None where ball arithmetic has no answer.
+
+    It is zero only where the left side is.
+    """
     if lemma.kind is Kind.IDENTITY:
         return None
     try:
         _, lhs, rhs = BallProgram(traced(lemma, variant), instance, ulps=CONSTANT_ULPS)(bits)
     except (Unsupported, ArithmeticError, ValueError, TypeError, IndexError, KeyError):
         return None
-    if not (arb(rhs) > 0 and arb(lhs).is_finite()):
-        return math.inf if arb(lhs) > arb(rhs) else math.nan
-    return float((arb(lhs) / arb(rhs)).mid())
+    left, right = arb(lhs), arb(rhs)
+    if not left.is_finite() or right.is_nan() or not (right.is_finite() or right > 0):
+        return None
+    if right > 0:
+        return float((left / right).mid()) or (math.ulp(0.0) if left > 0 else 0.0)
+    return math.inf if left > right else math.nan
 
 
 def preferred(
@@ -139,7 +151,8 @@ def preferred(
 
     How bad it gets is what the table says: a score above it is rounding, and comes last.
     """
-    top = math.log(max([row.ratio for row in table], default=0.0) or 1.0)
+    largest = max([row.ratio for row in table], default=0.0)
+    top = math.log(largest) if largest > 0 else 0.0
     least = max(top / 2, violation)
     bad = [c for c in order if least < c.scores[own] <= top + _ABOVE]
     bad.sort(key=lambda c: sum(np.size(leaf) for leaf in jax.tree.leaves(c.instance)))

@@ -81,6 +81,8 @@ class Evaluation:
     """lhs - rhs at the same entry, as text: float64 may not tell the two sides apart."""
     ratio: float = float("nan")
     """lhs/rhs at the same entry, where the right side is known to be positive."""
+    finite: bool = True
+    """Whether everything that was compared has a finite enclosure."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,9 @@ def _raise(name: str, evaluate: Callable[[int], Evaluation], *, alone: bool = Fa
             return Evaluation(name, status, f"cannot be evaluated: {error!r}", bits)
         if last.status is not Status.UNDECIDED:
             break
+    if alone and last.status is Status.UNDECIDED and not last.finite:
+        reason = f"cannot be enclosed: {last.reason}"
+        return replace(last, status=Status.UNAVAILABLE, reason=reason)
     return last
 
 
@@ -219,7 +224,9 @@ def _decide(
     answer = _seen(claim, left, right, below, measured)
     for check in measured:
         if check.holds is None:
-            return replace(answer, reason=f"{check.name}: value and threshold do not separate")
+            finite = np.isfinite(check.value) and not np.isnan(check.threshold)
+            text = f"{check.name}: value and threshold do not separate"
+            return replace(answer, reason=text, finite=bool(finite))
     if claim.kind is Kind.IDENTITY:
         above = [_at_most(y, x) for x, y in zip(left, right, strict=True)]
         if False in below or False in above:
@@ -231,6 +238,9 @@ def _decide(
     elif all(below):
         text = "the left side does not exceed the right"
         return replace(answer, status=Status.REFUTED, reason=text)
+    for name, side in (("left", left), ("right", right)):
+        if not all(_arb(x).is_finite() for x in side):
+            return replace(answer, reason=f"the {name} side is not finite", finite=False)
     return replace(answer, reason="left and right side do not separate")
 
 

@@ -86,9 +86,12 @@ class _Objective:
         if not self.wary:
             return self._scores(instance, factor)
         rng = np.random.default_rng(0)
-        copies = jax.tree.map(
-            lambda x: x[None] * (1.0 + _JITTER * rng.integers(-1, 2, (_COPIES, *x.shape))), instance
-        )
+
+        def moved(x: Any) -> Any:
+            change = _JITTER * rng.integers(-1, 2, (_COPIES, *x.shape))
+            return jnp.where(jnp.any(x != 0), x[None] * (1.0 + change), change)  # zero moves, too
+
+        copies = jax.tree.map(moved, instance)
         scores = jnp.concatenate(
             [
                 self._scores(instance, factor)[None],

@@ -6,8 +6,8 @@ g(mid) + g'(box) (box - mid) with the derivative enclosed on the lemma's own jax
 derivative keeps its sign, or g is convex and grows away from a face, the box is replaced by the
 face at which g is smallest, which decides sides that meet on a face. Boxes that stay open are
 halved. Sides that meet inside the domain can only be separated up to a factor 1 + tolerance, and
-the result says so. Derivatives are used only on boxes where no side may jump; a derivative that a
-function brings along (`jax.custom_jvp`) is used only where the function is JAX's or Headcount's.
+the result says so. Derivatives are used only on boxes where no side may jump; they are those of
+the functions' own steps, see `_slopes.py`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ._claim import Kind
 from ._lemma import Lemma
 from ._lemma_problems import check_program
 from ._prove import CONSTANT_ULPS
+from ._slopes import by_known_rules
 from ._spaces import Ball, Box, Integers, Signs, Size, Space, length
 
 MOST_VARIABLES = 3
@@ -191,10 +192,18 @@ class _Search:
             fix = f"verify takes one to {MOST_VARIABLES}; falsify takes any number"
             raise BadArgument("lemma", lemma.id, problem, fix=fix)
         start = np.zeros(len(domains))
-        self._values = BallProgram(self._sides, start, ulps=CONSTANT_ULPS)
-        self._slopes = BallProgram(jax.jacfwd(self._gap), start, ulps=CONSTANT_ULPS)
-        bends = lambda flat: jnp.diag(jax.hessian(self._gap)(flat))  # noqa: E731
-        self._bends = BallProgram(bends, start, ulps=CONSTANT_ULPS)
+        sides = by_known_rules(self._sides, start)
+
+        def gap(flat: Any) -> Any:
+            lhs, rhs, _ = sides(flat)
+            return rhs - lhs
+
+        slopes = by_known_rules(jax.jacfwd(gap), start)  # a rule may hide another
+        bends = lambda flat: jnp.diag(jax.jacfwd(slopes)(flat))  # noqa: E731
+        self._values, self._slopes, self._bends = (
+            BallProgram(function, start, ulps=CONSTANT_ULPS)
+            for function in (sides, slopes, bends)
+        )
 
     def _domains(self, name: str) -> list[tuple[Interval | None, tuple[float, ...]]]:
         """For each entry an interval, or the numbers it can be."""
@@ -227,10 +236,6 @@ class _Search:
     def _sides(self, flat: Any) -> Any:
         lhs, rhs, checks = self.lemma.at_points(self._points(flat), self.variant)
         return jnp.asarray(lhs, flat.dtype), jnp.asarray(rhs, flat.dtype), checks
-
-    def _gap(self, flat: Any) -> Any:
-        lhs, rhs, _ = self._sides(flat)
-        return rhs - lhs
 
     def cells(self) -> Iterator[Cell]:
         """The whole domain: one cell for each combination of discrete choices."""
@@ -344,6 +349,8 @@ class _Search:
         except (Undecided, ZeroDivisionError):
             return None
         except Unsupported as error:
+            if program is not self._values:  # a proof can do without slopes
+                return None
             problem = f"cannot be enclosed: {error}"
             raise BadArgument("lemma", self.lemma.id, problem, fix="use falsify") from error
 

@@ -8,7 +8,7 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
-from ..core import BadArgument
+from ..core import BadArgument, float64
 from ._lemma import Lemma
 
 
@@ -58,7 +58,8 @@ def _run(file: Path) -> dict[str, Lemma]:
     folder = str(file.resolve().parent)
     sys.path.insert(0, folder)  # as Python does for a script: it may import its neighbours
     try:
-        spec.loader.exec_module(module)
+        with float64():
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         where = traceback.extract_tb(error.__traceback__)
         lines = [str(f.lineno) for f in where if Path(f.filename).name == file.name]

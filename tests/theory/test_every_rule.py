@@ -1,0 +1,47 @@
+"""Every rule of the ball interpreter, on random programs that contain its primitive."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+from jax import lax
+from programs import faults
+from programs_control import GENERATORS as CONTROL
+from programs_elementwise import GENERATORS as ELEMENTWISE
+from programs_indexing import GENERATORS as INDEXING
+from programs_structure import GENERATORS as STRUCTURE
+
+from headcount.theory._ball_jaxpr import RULES, _Interpreter
+from headcount.theory._program import CALLS
+
+GENERATORS = {**ELEMENTWISE, **STRUCTURE, **INDEXING, **CONTROL}
+
+
+MISSING_HERE = {name for name in ("one_minus_square",) if not hasattr(lax, name)}
+"""Primitives of a newer JAX than this one."""
+OTHER_NAMES = {
+    **{"copy_p": "copy", "pjit": "jit", "checkpoint": "remat2"},
+    **dict.fromkeys(("closed_call", "core_call"), "jit"),
+    "custom_lin": "custom_jvp_call",
+}
+"""Names that other versions of JAX give to a primitive."""
+
+
+def seeded(name: str) -> np.random.Generator:
+    return np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def test_every_rule_has_a_generator() -> None:
+    names = {*RULES, *CALLS, *_Interpreter(0)._control}
+    assert names - set(OTHER_NAMES) - MISSING_HERE == set(GENERATORS)
+    for other, name in OTHER_NAMES.items():
+        assert RULES.get(other) is RULES.get(name)
+        assert CALLS.get(other) in (CALLS.get(name), "call_jaxpr")
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_rule_holds_what_its_primitive_computes(name: str) -> None:
+    rng = seeded(name)
+    assert faults(list(GENERATORS[name](rng)), rng, name) == []
