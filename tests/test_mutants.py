@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from tools import mutants as driver
-from tools.mutations import mutants_of
+from tools import ran
+from tools.bench import Workshop, measure
+from tools.mutations import Mutant, mutants_of
 
 SOURCE = '''"""A docstring with 1 < 2."""
 LIMIT: int = 3
@@ -62,37 +64,89 @@ def test_a_change_is_made_where_it_was_found_and_still_compiles() -> None:
         assert different == [mutant.line - 1]
 
 
-def test_every_source_has_tests_and_a_sample_is_named() -> None:
-    for path in driver.sources():
-        assert driver.tests_of(path, driver.ROOT), path
-    first, again, other = (driver.chosen(["theory/domain.py"], 9, s) for s in ("a", "a", "b"))
+def test_a_sample_is_named_and_covers_papers_proofs_training_and_the_lab() -> None:
+    def drawn(files: list[str], sample: int | None, seed: str) -> list[Mutant]:
+        return driver.chosen(driver.ROOT, files, sample, seed)
+
+    first, again, other = (drawn(["theory/domain.py"], 9, s) for s in ("a", "a", "b"))
     assert first == again != other
     assert len(set(first)) == 9
-    assert driver.chosen(["theory/domain.py"], 4, "a") == first[:4]
-    every = driver.chosen(driver.sources(), None, "")
+    assert drawn(["theory/domain.py"], 4, "a") == first[:4]
+    paths = driver.sources(driver.ROOT)
+    wanted = {"papers/wu2023/naive.py", "papers/arda2026/figures/fig2.py", "lab/_store.py"}
+    assert wanted | {"theory/_balls.py", "training/_train.py", "kernels/_margin.py"} <= set(paths)
+    every = drawn(paths, None, "")
     assert len({mutant.name for mutant in every}) == len(every)
+    assert not [m for m in every if m.function == "plot"]
+
+
+SHORT = """def f(x):
+    'Text.'
+    def inner():
+        for y in x:
+            return y
+    @inner
+    class C:
+        def g(self): return 2
+    match x:
+        case 1:
+            def late(): 'only text'
+    return inner
+"""
+
+
+def test_every_function_of_an_instrumented_source_notes_that_it_ran() -> None:
+    noted: list[str] = []
+    scope = {"__ran__": noted.append}
+    source = ran.instrumented("a/b.py", SHORT.replace("@inner", "@(lambda c: c())"))
+    exec(compile(source, "b", "exec"), scope)
+    assert scope["f"].__doc__ == "Text."  # type: ignore[attr-defined]
+    assert scope["f"]([7])() == 7  # type: ignore[operator]
+    assert noted == ["a/b.py:f", "a/b.py:f.inner"]
+    assert "__ran__('a/b.py:f.C.g'); return 2" in source
+
+
+def test_the_tests_that_run_little_but_the_function_come_first(tmp_path: Path) -> None:
+    rows = [
+        ("t/a.py::broad", 0.1, ["p.py:f", *(f"q.py:{k}" for k in range(90))]),
+        ("t/a.py::close", 0.1, ["p.py:f"]),
+        ("t/a.py::slow", 2 * ran.BUDGET, ["p.py:f"]),
+        ("t/b.py::beside", 0.1, ["p.py:g"]),
+        ("t/b.py::elsewhere", 0.1, ["q.py:3"]),
+    ]
+    lines = [dict(zip(("test", "seconds", "functions"), row, strict=True)) for row in rows]
+    text = "\n".join(json.dumps({**line, "clock": 1.0}) for line in lines)
+    (tmp_path / "a.jsonl").write_text(text)
+    tests = ran.Tests.read(tmp_path)
+    found = tests.concerning("p.py", "f", lambda test: False)
+    assert found == ["t/a.py::close", "t/a.py::broad", "t/b.py::beside"]
+    assert tests.concerning("p.py", "f", lambda test: "close" in test)[0] == "t/a.py::broad"
+    assert tests.concerning("q.py", "3", lambda test: "elsewhere" in test) == ["t/a.py::broad"]
+    assert tests.concerning("t/x.py", "3", lambda test: False) == []
 
 
 def test_timeouts_and_equivalents_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "equivalents", lambda: {"theory/a.py:f: 3": "same"})
     outcomes = ("killed", "killed", "survived", "survived", "timeout")
     rows: list[dict[str, Any]] = [
-        {"mutant": f"theory/a.py:f: {k}", "kind": "sign", "outcome": outcome}
+        {"mutant": f"theory/a.py:f: {k}", "kind": "sign", "outcome": outcome, "reason": "rare"}
         for k, outcome in enumerate(outcomes)
     ]
     assert driver.score(rows) == (2, 3)
     text = driver.page({"seed": "here", "of": 90, "rows": rows})
     assert "Killed 2 of 3 mutants (67 %; 95 % interval 9 to 99 %)" in text
     assert 'the first 5 of the 90 mutants in the random order of the seed "here"' in text
-    assert "| `theory/a.py` | 2 | 1 | 1 | 1 |" in text
+    assert "| `theory` | 2 | 1 | 1 | 1 |" in text
     assert "- `theory/a.py:f: 3`: same" in text
+    assert "- `theory/a.py:f: 2` (sign): rare\n" in text
 
 
 def test_the_committed_page_is_that_of_the_committed_results() -> None:
     draw = json.loads(driver.STORE.read_text())
     assert driver.PAGE.read_text() == driver.page(draw)
     assert {row["outcome"] for row in draw["rows"]} <= {"killed", "survived", "timeout"}
-    every = {mutant.name for mutant in driver.chosen(driver.sources(), None, "")}
+    paths = driver.sources(driver.ROOT)
+    every = {mutant.name for mutant in driver.chosen(driver.ROOT, paths, None, "")}
     assert set(driver.equivalents()) <= every, "an equivalent of code that is gone"
 
 
@@ -114,20 +168,10 @@ def test_a_second_try_does_not_change_the_first(
     assert driver.record(row, "two", [row["mutant"]]) == [row]
 
 
-def test_a_planted_bug_in_a_copy_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A whole run on a package of one function and one test."""
-    for folder in (
-        "src/headcount/theory",
-        "tests/theory",
-        "docs",
-        "benchmarks",
-        "tools",
-        "examples",
-    ):
+def test_planted_bugs_in_a_copy_are_caught(tmp_path: Path) -> None:
+    """A whole run on a package of one file and two files of tests; then it goes on."""
+    for folder in ("src/headcount/theory", "tests/theory"):
         (tmp_path / "root" / folder).mkdir(parents=True)
-    for name in ("pyproject.toml", "Makefile", "README.md", "CITATION.cff", "CHANGELOG.md"):
-        (tmp_path / "root" / name).write_text("")
-    monkeypatch.setattr(driver, "ROOT", tmp_path / "root")
     source = "def double(x):\n    return 2 * x\n\n\ndef unused(x):\n    return 5 * x\n"
     # What runs at import is imported afresh, the rest is taken over by a process that has it.
     source += "\n\ndef made(k):\n    return k + 7\n\n\nMADE = made(3)\n"
@@ -140,7 +184,14 @@ def test_a_planted_bug_in_a_copy_is_caught(tmp_path: Path, monkeypatch: pytest.M
         "def test():\n    assert double(3) == 6\n\n\n"
         "def test_others():\n    assert (MADE, LATER[0](9)) == (10, 0)\n"
     )
-    rows = list(driver.measure(driver.chosen(["theory/_count.py"], None, "")))
+    (tmp_path / "root/tests/theory/test_wrong.py").write_text(
+        "from headcount.theory._count import double\n\n\n"
+        "def test_that_fails_without_a_bug():\n    assert double(1) == 3\n"
+    )
+    shop = Workshop(tmp_path / "work", tmp_path / "root")
+    shop.record(1)
+    chosen = driver.chosen(shop.tree, driver.sources(shop.tree), None, "")
+    rows = list(measure(shop, chosen))
     outcomes = {row["mutant"].split(": ", 1)[1]: row["outcome"] for row in rows}
     assert outcomes == {
         "2 * x -> (2 / x)": "killed",
@@ -153,4 +204,9 @@ def test_a_planted_bug_in_a_copy_is_caught(tmp_path: Path, monkeypatch: pytest.M
         "x - 9 -> (x + 9)": "killed",
         "9 -> 10": "killed",
     }
-    assert (tmp_path / "root/src/headcount/theory/_count.py").read_text() == source
+    assert (tmp_path / "work/worker-0/src/headcount/theory/_count.py").read_text() == source
+    (tmp_path / "root/src/headcount/theory/_count.py").write_text("changed = 1\n")
+    again = Workshop(tmp_path / "work", tmp_path / "root")
+    again.record(1)
+    assert again.tests.seconds.keys() == shop.tests.seconds.keys()
+    assert driver.chosen(again.tree, driver.sources(again.tree), None, "") == chosen

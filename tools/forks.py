@@ -5,11 +5,12 @@ never starts a JAX backend, so a fork of it is safe; each run is a fork that end
 A warm parent has imported the code under test too: a fork takes over the change of one file
 (`tools/patching.py`), or says that it cannot.
 
-    forks.main(warm) reads {"tests": [...], "seconds": s, "changed": module} line by line
+    forks.main(warm) reads lines of JSON: the arguments of `Forks.failing`
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.metadata
@@ -25,14 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from tools.patching import Imported
+from tools.ran import Recorder
 
 PRELOADED = (
     *("jax", "jax.numpy", "jax.scipy.linalg", "jax.experimental", "optax", "numpy", "scipy.stats"),
     *("scipy.optimize", "scipy.special", "scipy.linalg", "pytest", "hypothesis", "flint"),
     *("mpmath", "jaxtyping", "beartype"),
 )
-HANGS = 10.0
-"""A run that takes this many times its processor time of the clock is hanging."""
 IMPORT_AFRESH = "import afresh"
 """The answer of a warm process to a change that it cannot take over."""
 
@@ -59,14 +59,25 @@ class Forks:
         assert self.process.stdout is not None
         self.process.stdout.readline()  # it has imported what it will: files may change now
 
-    def failing(self, tests: Sequence[str], seconds: float, changed: str = "") -> str | None:
-        """The first test that fails, "" if none does, None if the processor time ran out.
+    def failing(
+        self,
+        tests: Sequence[str],
+        limits: tuple[float, float],
+        *,
+        changed: str = "",
+        into: str = "",
+    ) -> str | None:
+        """The first test that fails, "" if none does, None if time ran out.
 
-        `changed` is the module whose file is not as it was when a warm process imported it.
+        `limits` are those of processor time and of the clock. `changed` is the module whose file is
+        not as it was when a warm process imported it. All tests run, and are recorded in a file, if
+        `into` names one.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        request = {"tests": tests, "seconds": seconds, "changed": changed}
+        seconds, clock = limits
+        request = {"tests": tests, "seconds": seconds, "clock": clock}
+        request |= {"changed": changed, "into": into}
         print(json.dumps(request), file=self.process.stdin, flush=True)
         return json.loads(self.process.stdout.readline())["failing"]
 
@@ -111,7 +122,12 @@ class _First:
 
 
 def _forked(
-    imported: Imported | None, tests: Sequence[str], seconds: float, changed: str
+    imported: Imported | None,
+    tests: Sequence[str],
+    seconds: float,
+    clock: float,
+    changed: str,
+    into: str,
 ) -> str | None:
     reader, writer = os.pipe()
     child = os.fork()
@@ -122,27 +138,28 @@ def _forked(
         # The tests' own bytecode may be kept where no changed file is imported.
         sys.dont_write_bytecode = imported is None
         taken_over = imported is None or not changed or imported.patch(changed)
-        said = _run(tests) if taken_over else f"done {IMPORT_AFRESH}"
+        said = _run(tests, into) if taken_over else f"done {IMPORT_AFRESH}"
         os.write(writer, said.encode())
         os._exit(0)
     os.close(writer)
-    ended = _wait(child, HANGS * seconds)
+    ended = _wait(child, clock)
     with os.fdopen(reader) as answer:
         said = answer.read()
     return said.removeprefix("done ") if ended and said else None
 
 
-def _run(tests: Sequence[str]) -> str:
+def _run(tests: Sequence[str], into: str) -> str:
     import pytest
 
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     first = _First()
+    plugins = [first, Recorder(Path(into))] if into else [first]
     # What is imported already keeps its plain assertions, which are as good here.
-    quiet = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+    quiet = ("-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
     try:
-        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *quiet, *tests], plugins=[first])
+        code = pytest.main([*quiet, *(() if into else ("-x",)), *tests], plugins=plugins)
     except BaseException:  # a bug may break pytest itself; whoever asks sees if it does without
         code = 1
     return f"done {first.failed or ('pytest itself' if code else '')}"
@@ -151,11 +168,12 @@ def _run(tests: Sequence[str]) -> str:
 def _wait(child: int, seconds: float) -> bool:
     """Whether it ended by itself; it and what it started are gone afterwards."""
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    ended = 0
+    while not ended and time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.WIFEXITED(status)
-        time.sleep(0.05)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+        time.sleep(0.05 * (not ended))
+    with contextlib.suppress(ProcessLookupError):  # its group: workers that it left behind, too
+        os.killpg(child, signal.SIGKILL)
+    if not ended:
+        os.waitpid(child, 0)
+    return bool(ended) and os.WIFEXITED(status)

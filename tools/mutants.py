@@ -1,16 +1,19 @@
 """How many planted bugs the tests catch.
 
-    python -m tools.mutants [--sample N] [--seed NAME] [--survivors] [files ...]
+    python -m tools.mutants [--sample N] [--seed NAME] [--workers N] [--survivors] [files ...]
 
 Each mutant is one small wrong change of one source file (`tools/mutations.py`), made in a copy of
-the tree; one of the tests that concern the file must fail, and pass again without the change.
-Timeouts do not count, nor do the survivors that are argued to be equivalent
-(`tools/equivalent.json`). All mutants are put in a random order by hashing their names with the
-seed and tried in that order: a run that was cut short is a random sample too, and changes elsewhere
-in the sources leave it as it is. One draw is kept in docs/mutants.json, from which docs/mutants.md
-is made; another seed begins another one. The score is that of the first try. Survivors that are
-tried again, when there are tests for them, do not change it. Files that are named are looked at and
-not written down.
+the tree; one of the tests that concern it must fail, and pass again without the change. Which tests
+concern it is known from a run of all of them (`tools/ran.py`). Timeouts do not count, nor do the
+survivors that are argued to be equivalent (`tools/equivalent.json`). All mutants are put in a
+random order by hashing their names with the seed and tried in that order: a run that was cut short
+is a random sample too, and changes elsewhere in the sources leave it as it is. One draw is kept in
+docs/mutants.json, from which docs/mutants.md is made; another seed begins another one. The score is
+that of the first try. Survivors that are tried again, when there are tests for them, do not change
+it. Files that are named are looked at and not written down.
+
+A draw works in a folder of its own, on a copy of the tree as it was at the start: the same command
+goes on where it was cut short, whatever has changed since. --afresh takes a new copy.
 """
 
 from __future__ import annotations
@@ -18,178 +21,45 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
-import queue
 import shutil
 import sys
 import tempfile
-import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from scipy import stats
 
-from tools.forks import IMPORT_AFRESH, Forks
-from tools.mutant_tests import tests_of
+from tools.bench import Workshop, measure
 from tools.mutations import Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parent.parent
 STORE, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
 EQUIVALENT = ROOT / "tools" / "equivalent.json"
-CACHE = Path(tempfile.gettempdir()) / "headcount-mutants-compiled"
 GOAL = 0.85
+PLACES = (
+    *("lab", "papers", "theory", "training"),
+    *("kernels/_lambda_min.py", "kernels/_margin.py"),
+)
+DRAWN = ("lab/_drawing.py",)
+"""What only draws."""
 
 
-def sources() -> list[str]:
+def sources(root: Path) -> list[str]:
     """The files that are mutated."""
-    package = ROOT / "src" / "headcount"
-    whole = [p for part in ("theory", "training") for p in (package / part).glob("*.py")]
-    kernels = [package / "kernels" / f"{name}.py" for name in ("_lambda_min", "_margin")]
-    found = sorted(str(p.relative_to(package)) for p in (*whole, *kernels))
-    return [path for path in found if not path.endswith("__init__.py")]
+    package = root / "src" / "headcount"
+    above = [package / name for name in PLACES if (package / name).exists()]
+    found = [p for one in above for p in ([one] if one.is_file() else one.rglob("*.py"))]
+    paths = {str(p.relative_to(package)) for p in found if p.name != "__init__.py"}
+    return sorted(paths - set(DRAWN))
 
 
-def chosen(paths: Sequence[str], sample: int | None, seed: str) -> list[Mutant]:
+def chosen(root: Path, paths: Sequence[str], sample: int | None, seed: str) -> list[Mutant]:
     """The mutants of the files in the random order of a seed, or the first so many of them."""
-    package = ROOT / "src" / "headcount"
+    package = root / "src" / "headcount"
     every = [m for path in paths for m in mutants_of(path, (package / path).read_text())]
     drawn = sorted(every, key=lambda m: hashlib.sha256(f"{seed} {m.name}".encode()).digest())
     return drawn[:sample]
-
-
-CPU_SECONDS = 150.0
-"""Processor time that the tests of a mutant may take."""
-QUICK = (
-    "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 "
-    "--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 "
-    "--xla_cpu_use_fusion_emitters=false"
-)
-"""How `make test` compiles."""
-
-
-class Bench:
-    """A copy of the tree in which mutants are tried, one after another."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        kept = ("src", "tests", "benchmarks", "tools", "docs", "examples")
-        for name in kept:
-            shutil.copytree(
-                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        for name in ("pyproject.toml", "Makefile", "README.md", "CITATION.cff", "CHANGELOG.md"):
-            shutil.copy(ROOT / name, folder / name)
-        self.environment = {
-            "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder}",
-            # Most of a test is compilation, and most programs are the same for all mutants.
-            "JAX_COMPILATION_CACHE_DIR": str(CACHE),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        self.forks: dict[tuple[bool, bool], Forks] = {}
-        self.sound: set[str] = set()
-        """Tests that were seen to pass without any bug."""
-        self.killers: dict[str, list[str]] = {}
-        """Tests that caught a mutant of a file: tried first on its next mutant."""
-
-    def failing(self, tests: Sequence[str], path: str, changed: bool) -> str | None:
-        """The first test of source file `path` that fails, whether it is changed or as it was.
-
-        A warm process takes the change over where it can; else everything is imported afresh.
-        """
-        module = "headcount." + path.removesuffix(".py").replace("/", ".") if changed else ""
-        found = self.process(path, warm=True).failing(list(tests), CPU_SECONDS, module)
-        if found == IMPORT_AFRESH:
-            found = self.process(path, warm=False).failing(list(tests), CPU_SECONDS)
-        return found
-
-    def process(self, path: str, warm: bool) -> Forks:
-        """Where the tests of a file run; those of training compare bits and compile as users do."""
-        quick = not path.startswith("training/")
-        if (quick, warm) not in self.forks:
-            flags = {"XLA_FLAGS": QUICK} if quick else {}
-            environment = {**self.environment, **flags}
-            self.forks[quick, warm] = Forks(self.folder, environment, warm=warm)
-        return self.forks[quick, warm]
-
-    def check_sound(self, test: str, path: str) -> None:
-        """The test passes without a bug."""
-        if test in self.sound:
-            return
-        alone = [test] if "::" in test else ["--collect-only", test]
-        if self.failing(alone, path, changed=False) != "":
-            raise SystemExit(f"this test fails without any bug: {test}")
-        self.sound.add(test)
-
-    def outcome(self, mutant: Mutant) -> str:
-        """killed, survived or timeout."""
-        tests = tests_of(mutant.path, ROOT)
-        known = self.killers.setdefault(mutant.path, [])
-        self.process(mutant.path, warm=True)  # imports the file before it is changed
-        file = self.folder / "src" / "headcount" / mutant.path
-        source = file.read_text()
-        file.write_text(mutant.applied(source))
-        try:
-            found = self.failing(known, mutant.path, changed=True) if known else ""
-            if found == "":
-                found = self.failing(tests, mutant.path, changed=True)
-        finally:
-            file.write_text(source)
-        if not found:
-            return "timeout" if found is None else "survived"
-        self.check_sound(found if found.startswith("tests/") else tests[0], mutant.path)
-        if "::" in found and found not in known:
-            known.insert(0, found)
-        return "killed"
-
-    def close(self) -> None:
-        """End the processes."""
-        for forks in self.forks.values():
-            forks.close()
-
-
-def measure(mutants: Sequence[Mutant], workers: int = 1) -> Iterator[dict[str, Any]]:
-    """One row for each mutant, as they come; every worker has a copy of the tree for itself."""
-    left, rows = queue.SimpleQueue[Mutant](), queue.SimpleQueue[Any]()
-    for mutant in mutants:
-        left.put(mutant)
-    threads = [
-        threading.Thread(target=_work, args=(left, rows), daemon=True) for _ in range(workers)
-    ]
-    for thread in threads:
-        thread.start()
-    for _ in mutants:
-        row = rows.get()
-        if isinstance(row, BaseException):
-            raise row
-        yield row
-    for thread in threads:
-        thread.join()
-
-
-def _work(left: queue.SimpleQueue[Mutant], rows: queue.SimpleQueue[Any]) -> None:
-    """Take mutants until there are none left."""
-    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
-        bench = Bench(Path(name))
-        try:
-            while not left.empty():
-                mutant = left.get_nowait()
-                rows.put(
-                    {
-                        "mutant": mutant.name,
-                        "line": mutant.line,
-                        "kind": mutant.kind,
-                        "outcome": bench.outcome(mutant),
-                    }
-                )
-        except queue.Empty:
-            pass  # another worker took the last one
-        except BaseException as error:  # the main thread raises it
-            rows.put(error)
-        finally:
-            bench.close()
 
 
 def equivalents() -> dict[str, str]:
@@ -221,9 +91,10 @@ def page(draw: dict[str, Any]) -> str:
     lines = [
         "# Planted bugs",
         "",
-        "One small wrong change at a time is made in `theory`, `training`, "
-        "`kernels/_lambda_min.py` and `kernels/_margin.py`: comparisons, signs, operations, "
-        "constants, order of arguments. The tests that concern the file must fail.",
+        f"One small wrong change at a time is made in {', '.join(f'`{p}`' for p in PLACES)}: "
+        "comparisons, signs, operations, constants, order of arguments; of figures in what they "
+        "compute and judge, not in what they draw or how large a scale is. Of the tests that run "
+        "the changed function, or others of its file or folder, one must fail.",
         "",
         f"**Killed {killed} of {counted} mutants ({100 * killed / max(counted, 1):.0f} %; "
         f"95 % interval {100 * low:.0f} to {100 * high:.0f} %).** "
@@ -234,29 +105,37 @@ def page(draw: dict[str, Any]) -> str:
         "later are marked and still count as survivors.",
         "",
         *_earlier(draw),
-        "| file | killed | survived | equivalent | timeout |",
+        "| folder | killed | survived | equivalent | timeout |",
         "|---|---|---|---|---|",
     ]
-    for path in sorted({row["mutant"].split(":")[0] for row in rows}):
-        own = [row for row in rows if row["mutant"].startswith(f"{path}:")]
+    for folder in sorted({_folder(row) for row in rows}):
+        own = [row for row in rows if _folder(row) == folder]
         kinds = [
             sum(r["outcome"] == "killed" for r in own),
             sum(r["outcome"] == "survived" and r["mutant"] not in same for r in own),
             sum(r["outcome"] == "survived" and r["mutant"] in same for r in own),
             sum(r["outcome"] == "timeout" for r in own),
         ]
-        lines.append(f"| `{path}` | {' | '.join(map(str, kinds))} |")
+        lines.append(f"| `{folder}` | {' | '.join(map(str, kinds))} |")
     lines += ["", "## Survivors", ""]
     alive = [r for r in rows if r["outcome"] == "survived" and r["mutant"] not in same]
-    later = {"killed": ": killed by a test that was written since"}
-    lines += [
-        f"- `{row['mutant']}` ({row['kind']}){later.get(row.get('again', ''), '')}" for row in alive
-    ] or ["None."]
+    lines += [f"- `{row['mutant']}` ({row['kind']}){_reason(row)}" for row in alive] or ["None."]
     lines += ["", "## Judged equivalent", ""]
     present = [r["mutant"] for r in rows if r["outcome"] == "survived" and r["mutant"] in same]
     lines += [f"- `{name}`: {same[name]}" for name in present] or ["None."]
     lines += ["", "Written by `make mutants` (`python -m tools.mutants`); do not edit it by hand."]
     return "\n".join(lines) + "\n"
+
+
+def _folder(row: dict[str, Any]) -> str:
+    return row["mutant"].split(":")[0].rpartition("/")[0]
+
+
+def _reason(row: dict[str, Any]) -> str:
+    """Why a mutant survived, as docs/mutants.json says by hand; and whether it still does."""
+    later = {"killed": ": killed by a test that was written since"}
+    reason = f": {row['reason']}" if "reason" in row else ""
+    return reason + later.get(row.get("again", ""), "")
 
 
 def _earlier(draw: dict[str, Any]) -> list[str]:
@@ -285,34 +164,51 @@ def record(row: dict[str, Any], seed: str, names: Collection[str]) -> list[dict[
         killed, counted = score(known["rows"])
         earlier = [*earlier, {"seed": known["seed"], "killed": killed, "counted": counted}]
     draw = {"seed": seed, "of": len(names), "earlier": earlier, "rows": rows}
-    STORE.write_text(json.dumps(draw, indent=1) + "\n", encoding="utf-8")
+    half = STORE.with_suffix(".half")  # a draw that is cut short goes on from a whole file
+    half.write_text(json.dumps(draw, indent=1) + "\n", encoding="utf-8")
+    half.replace(STORE)
     PAGE.write_text(page(draw), encoding="utf-8")
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 1 when too many survive."""
+def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("files", nargs="*", help="such as theory/_verdict.py; all if none is given")
     parser.add_argument("--sample", type=int, help="so many mutants, drawn at random")
     parser.add_argument("--seed", help="the name of the draw; that on file if none is given")
     parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
     parser.add_argument("--survivors", action="store_true", help="try those of the draw again")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--afresh", action="store_true", help="of the tree as it is now")
+    parser.add_argument("--page", action="store_true", help="write docs/mutants.md, and no more")
+    parser.add_argument("--folder", type=Path, help="where to work; in the temporary folder")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 1 when too many survive."""
+    given = _given(arguments)
     known = draw_on_file()
+    if given.page:
+        PAGE.write_text(page(known), encoding="utf-8")
+        return 0
     seed = given.seed or known["seed"] or "mutants"
-    mutants = chosen(given.files or sources(), given.sample, seed)
+    folder = given.folder or Path(tempfile.gettempdir()) / f"headcount-mutants-{seed}"
+    if given.afresh or given.survivors or given.files:
+        shutil.rmtree(folder, ignore_errors=True)
+    shop = Workshop(folder, ROOT)
     rows = known["rows"] if known["seed"] == seed else []
     outcomes = {row["mutant"]: row["outcome"] for row in rows}
+    mutants = chosen(shop.tree, given.files or sources(shop.tree), given.sample, seed)
     if given.survivors:
         alive = {name for name, outcome in outcomes.items() if outcome == "survived"}
         mutants = [m for m in mutants if m.name in alive - set(equivalents())]
     elif not given.files:
         mutants = [m for m in mutants if m.name not in outcomes]
-    names = {mutant.name for mutant in chosen(sources(), None, seed)}
+    names = {mutant.name for mutant in chosen(shop.tree, sources(shop.tree), None, seed)}
+    shop.record(given.workers)
     seen = []
-    for row in measure(mutants, given.workers):
-        print(f"{row['outcome']:9s} {row['mutant']}", file=sys.stderr, flush=True)
+    for row in measure(shop, mutants, given.workers):
+        print(f"{row['outcome']:9s} {row['mutant']} {row['by']}", file=sys.stderr, flush=True)
         seen.append(row)
         rows = seen if given.files else record(row, seed, names)
     killed, counted = score(rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from headcount.cli import run
@@ -100,6 +101,18 @@ def test_every_fact_of_the_papers_is_proved_and_on_file():
     assert {name.split("/")[0] for name in answers} == {"arda2026", "deora2024", "wu2023"}
     for name, lemma_of_paper in facts.items():
         assert answers[name] == verify(lemma_of_paper).answer == "proved", name
+
+
+@pytest.mark.parametrize("name", list(facts))
+def test_a_fact_is_as_tight_as_it_says(name: str) -> None:
+    """Its sides nearly meet on a grid of its box: no constant in it can be larger unnoticed."""
+    boxes = [box for box in facts[name].variables.values() if isinstance(box, Box)]
+    count = int(2e4 ** (1 / len(boxes)))
+    axes = [np.linspace(np.max(box.low), np.min(box.high), count) for box in boxes]
+    points = [np.ravel(axis) for axis in np.meshgrid(*axes)]
+    left, right = (np.broadcast_to(side, points[0].shape) for side in facts[name](*points))
+    there = right > 1e-9
+    assert 0.97 <= np.max(left[there] / right[there]) <= 1 + 1e-12
 
 
 def test_a_fact_made_false_is_found_out():

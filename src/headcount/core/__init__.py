@@ -53,6 +53,8 @@ from ._losses import total as total
 from ._manifest import Choice as Choice
 from ._manifest import Paper as Paper
 from ._memory import available_memory as available_memory
+from ._named import Call as Call
+from ._named import Named as Named
 from ._outside import PaperLeftOut as PaperLeftOut
 from ._outside import left_out_if_broken as left_out_if_broken
 from ._outside import load_object as load_object
@@ -80,6 +82,7 @@ from ._reading import read_json as read_json
 from ._reading import read_text as read_text
 from ._registry import Registry as Registry
 from ._registry import suggestion as suggestion
+from ._results import equal_by_content as equal_by_content
 from ._results import mappable as mappable
 from ._rounding import interval_text as interval_text
 from ._rounding import ordered as ordered

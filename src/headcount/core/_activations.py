@@ -17,14 +17,27 @@ from jaxtyping import Float
 
 from ._checks import check_positive
 from ._errors import BadArgument
+from ._named import Call, Named
 from ._registry import Registry
 from ._types import Array
 
 Scalar = Float[Array, "*shape"]
 
 
+@dataclass(frozen=True)
+class _Scaled:
+    """s -> factor function(k s): equal ones are equal, which two closures never are."""
+
+    factor: float
+    k: float
+    function: Callable[[Scalar], Scalar]
+
+    def __call__(self, s: Scalar | float) -> Scalar:
+        return self.factor * self.function(self.k * s)
+
+
 @dataclass(frozen=True, repr=False)
-class Activation:
+class Activation(Named):
     """A smooth bounded activation: value, first two derivatives, and their sup norms."""
 
     name: str
@@ -34,6 +47,8 @@ class Activation:
     sigma0: float
     sigma1: float
     sigma2: float
+    scaled_from: tuple[Activation, float, float] | None = None
+    """(activation, A, k) of one that `scaled` made."""
 
     def __repr__(self) -> str:
         return f"Activation({self.name!r})"
@@ -48,13 +63,22 @@ class Activation:
         check_positive("k", k)
         return Activation(
             name=f"{A:g}*{self.name}({k:g}*x)",
-            function=lambda s: A * self.function(k * s),
-            derivative=lambda s: A * k * self.derivative(k * s),
-            second_derivative=lambda s: A * k * k * self.second_derivative(k * s),
+            function=_Scaled(A, k, self.function),
+            derivative=_Scaled(A * k, k, self.derivative),
+            second_derivative=_Scaled(A * k * k, k, self.second_derivative),
             sigma0=A * self.sigma0,
             sigma1=A * k * self.sigma1,
             sigma2=A * k * k * self.sigma2,
+            scaled_from=(self, A, k),
         )
+
+    def found_by(self) -> Call | None:
+        """By its name if it is registered, by its factors if it was scaled."""
+        if self.name in activations and activations[self.name] is self:
+            return activation_named, (self.name,)
+        if self.scaled_from is not None and Activation.scaled(*self.scaled_from) == self:
+            return Activation.scaled, self.scaled_from
+        return None
 
 
 activations: Registry[Activation] = Registry("activation")

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ._checks import check_kind
+from ._named import Call, Named
 from ._precision import own_precision
 from ._registry import Registry
 from ._types import Array
@@ -18,7 +19,7 @@ Vector = Float[Array, "n"]
 
 
 @dataclass(frozen=True)
-class Loss:
+class Loss(Named):
     """L = weight(n) * sum_j pointwise(f_j, y_j); slope is the derivative in f."""
 
     name: str
@@ -26,6 +27,11 @@ class Loss:
     slope: Callable[[Vector, Vector], Vector]
     weight: Callable[[int], float]
     labels: str = "real"
+
+    def found_by(self) -> Call | None:
+        """By its name if it is registered."""
+        known = self.name in losses and losses[self.name] is self
+        return (loss_of, (self.name,)) if known else None
 
 
 losses: Registry[Loss] = Registry("loss")

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any, NamedTuple, TypeVar
 
 import jax
+import numpy as np
 
 Class = TypeVar("Class", bound=type)
 
@@ -21,6 +22,48 @@ class _Described(NamedTuple):
 
     def __hash__(self) -> int:
         return 0
+
+
+_WITH_CONTENT = set[type]()
+
+
+def equal_by_content(cls: Class) -> Class:
+    """Let objects of a dataclass with arrays be equal if all that they hold is; NaN is NaN.
+
+    One that was hashed as an object is hashed by its shapes.
+    """
+
+    def equal(one: Any, other: Any) -> Any:
+        if type(one) is not type(other):
+            return NotImplemented
+        names = [field.name for field in dataclasses.fields(one)]
+        return all(_same(getattr(one, name), getattr(other, name)) for name in names)
+
+    def by_shapes(one: Any) -> int:
+        return hash((cls, *map(np.shape, jax.tree.leaves(vars(one)))))
+
+    if cls.__hash__ is object.__hash__:
+        cls.__hash__ = by_shapes  # type: ignore[method-assign,assignment]
+    cls.__eq__ = equal  # type: ignore[method-assign,assignment]
+    _WITH_CONTENT.add(cls)
+    return cls
+
+
+def _same(one: Any, other: Any) -> bool:
+    def leaves(tree: Any) -> tuple[list[Any], Any]:
+        return jax.tree.flatten(tree, is_leaf=lambda part: type(part) in _WITH_CONTENT)
+
+    (some, structure), (others, its) = leaves(one), leaves(other)
+    return bool(structure == its) and all(map(_same_leaf, some, others))
+
+
+def _same_leaf(one: Any, other: Any) -> bool:
+    if isinstance(one, jax.core.Tracer) or isinstance(other, jax.core.Tracer):
+        return one is other
+    if not (hasattr(one, "dtype") or hasattr(other, "dtype")):
+        return one is other or bool(one == other)
+    a, b = np.asarray(one), np.asarray(other)
+    return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
 def mappable(*described: str) -> Any:
@@ -48,6 +91,6 @@ def mappable(*described: str) -> Any:
             return result
 
         jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
-        return cls
+        return equal_by_content(cls)
 
     return register

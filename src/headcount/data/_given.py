@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_choice, check_count, stream, uniform
+from ..core import Array, BadArgument, check_choice, check_count, equal_by_content, stream, uniform
 from ._base import Dataset, Measurement, as_dataset, data_models, token_norms
 from ._gaussian import clip_to_ball
 from ._series import windows_of_series
@@ -22,6 +22,7 @@ def _first(whole: Dataset, n: int, argument: str) -> Dataset:
     return Dataset(whole.x[:n], whole.y[:n])
 
 
+@equal_by_content
 @dataclass(frozen=True, eq=False)
 class Arrays:
     """x: (n, T, d) and y: (n,) of the user; the first samples are those for training.

@@ -23,6 +23,7 @@ from ..core import (
     check_positive,
     check_query,
     check_shape,
+    equal_by_content,
     head_features,
     precision,
 )
@@ -46,6 +47,7 @@ def attention_matrix(W: Float[Array, "*m d d"], attention: str) -> Float[Array, 
     return W * jnp.broadcast_to(jnp.eye(W.shape[-1], dtype=W.dtype), W.shape)
 
 
+@equal_by_content
 @dataclass(frozen=True, eq=False)
 class TransportMap:
     """v = sum_r w_r v^(r) with frozen anchors X^(r), drawn before the student [arda2026, Sec. 6].

@@ -16,6 +16,9 @@ class CorruptFile(Exception):
         self.problem = problem
         super().__init__(f"{path.name}: {problem}")
 
+    def __reduce__(self) -> tuple[type[CorruptFile], tuple[Path, str]]:
+        return type(self), (self.path, self.problem)
+
 
 class NewerFormat(HeadcountError):
     """Results written by a later Headcount: never guessed at, never overwritten."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..core import BadArgument, PaperRegistry, check_choice, check_count
+from ..core import BadArgument, Call, Named, PaperRegistry, check_choice, check_count
 from ._address import address_of, plain
 from ._context import Context
 from ._verdicts import Finding
@@ -122,7 +122,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Named):
     """A figure of a paper (or beyond it), from configuration to verdict.
 
     `trials(settings, seeds, options)` lists the trials of a scale. `statistics(data)` gets the
@@ -187,6 +187,11 @@ class Figure:
                 problem = "needs more than the paper's own sizes"
                 raise BadArgument("needs", claim, problem, fix="it could never be judged")
 
+    def found_by(self) -> Call | None:
+        """By its id if it is registered."""
+        known = self.id in figures and figures[self.id] is self
+        return (_figure, (self.id,)) if known else None
+
     def shortfall(self, claim: str, scale: str, settings: Settings) -> str:
         """Why results of these sizes do not decide a claim; empty where they do."""
         if scale not in self.judged:
@@ -206,6 +211,10 @@ class Figure:
 
 figures: PaperRegistry[Figure] = PaperRegistry("figure", lambda paper: paper.figures, Figure)
 """Every figure that Headcount knows, by id: those of the papers, and what a user registered."""
+
+
+def _figure(name: str) -> Figure:
+    return figures[name]
 
 
 def register(figure: Figure) -> Figure:

@@ -155,25 +155,36 @@ def _positive_signs(key: PRNGKeyArray, H: int) -> int:
     return min(max(round(drawn), 0), H)
 
 
-def _scheme(name: str) -> Callable[..., EncoderParams | TwoLayerParams]:
-    def initialise(model: Encoder | TwoLayerReLU, seed: int) -> EncoderParams | TwoLayerParams:
-        _expect(model, name, Encoder, TwoLayerReLU)
-        d = model.d if isinstance(model, Encoder) else model.D
-        eta_O, eta_V = _VARIANCES[name](d, model.d_m)
+def _table_1(name: str, model: Encoder | TwoLayerReLU, seed: int) -> EncoderParams | TwoLayerParams:
+    _expect(model, name, Encoder, TwoLayerReLU)
+    d = model.d if isinstance(model, Encoder) else model.D
+    eta_O, eta_V = _VARIANCES[name](d, model.d_m)
 
-        def gaussian(block: str, *shape: int, variance: float) -> Float[Array, "..."]:
-            return np.sqrt(variance) * normal(stream(seed, "student", block), shape)
+    def gaussian(block: str, *shape: int, variance: float) -> Float[Array, "..."]:
+        return np.sqrt(variance) * normal(stream(seed, "student", block), shape)
 
-        w_O = gaussian("w_O", model.d_m, variance=eta_O)
-        W_V = gaussian("W_V", model.d_m, d, variance=eta_V)
-        if isinstance(model, TwoLayerReLU):
-            return TwoLayerParams(W_V, w_O)
-        W_Q = gaussian("W_Q", model.d_m, d, variance=eta_V)
-        W_K = gaussian("W_K", model.d_m, d, variance=eta_V)
-        return EncoderParams(W_Q, W_K, W_V, w_O)
+    w_O = gaussian("w_O", model.d_m, variance=eta_O)
+    W_V = gaussian("W_V", model.d_m, d, variance=eta_V)
+    if isinstance(model, TwoLayerReLU):
+        return TwoLayerParams(W_V, w_O)
+    W_Q = gaussian("W_Q", model.d_m, d, variance=eta_V)
+    W_K = gaussian("W_K", model.d_m, d, variance=eta_V)
+    return EncoderParams(W_Q, W_K, W_V, w_O)
 
-    initialise.__doc__ = f"The {name} initialisation of wu2023 Table 1 (Gaussian)."
-    return initialise
+
+def lecun(model: Encoder | TwoLayerReLU, seed: int) -> EncoderParams | TwoLayerParams:
+    """The lecun initialisation of wu2023 Table 1 (Gaussian)."""
+    return _table_1("lecun", model, seed)
+
+
+def he(model: Encoder | TwoLayerReLU, seed: int) -> EncoderParams | TwoLayerParams:
+    """The he initialisation of wu2023 Table 1 (Gaussian)."""
+    return _table_1("he", model, seed)
+
+
+def ntk_normal(model: Encoder | TwoLayerReLU, seed: int) -> EncoderParams | TwoLayerParams:
+    """The ntk initialisation of wu2023 Table 1 (Gaussian)."""
+    return _table_1("ntk", model, seed)
 
 
 initialisations.register("paired", paired)
@@ -181,8 +192,6 @@ initialisations.register("unpaired", unpaired)
 initialisations.register("paired-indrnn", paired_indrnn)
 initialisations.register("zero", zero)
 initialisations.register("two-phase", two_phase)
-for _name in _VARIANCES:
-    initialisations.register(_name, _scheme(_name))
-lecun = initialisations["lecun"]
-he = initialisations["he"]
-ntk_normal = initialisations["ntk"]
+initialisations.register("lecun", lecun)
+initialisations.register("he", he)
+initialisations.register("ntk", ntk_normal)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..core import BadArgument, float64
+from ..core import BadArgument, Call, Named, float64
 from ._frequency import Experiment
 
 Instance = Any
@@ -193,7 +193,7 @@ class Variant:
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class Claim(Named):
     """One statement of a paper; see the module's docstring and docs/theory.md."""
 
     id: str
@@ -245,6 +245,12 @@ class Claim:
                 "variant", name, f"{self.id} has no such variant", fix=f"use {listed}"
             )
         return name
+
+    def found_by(self) -> Call | None:
+        """By its name in a registry, its factor and the hypotheses that it lacks."""
+        from ._by_name import call_of
+
+        return call_of(self)
 
     def evaluate(self, instance: Instance, variant: str) -> Sides:
         """Both sides; the right side carries the factor of `with_bound_scaled`."""

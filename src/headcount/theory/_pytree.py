@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 import jax
 import numpy as np
 
-from ..core import BadArgument
+from ..core import BadArgument, equal_by_content
 
 Class = TypeVar("Class", bound=type)
 _STATIC = ("str", "int", str, int)
@@ -18,7 +18,8 @@ def instance_class(cls: Class) -> Class:
     """Register a frozen dataclass as a pytree; fields annotated `str` or `int` are static."""
     static = [f.name for f in dataclasses.fields(cls) if f.type in _STATIC]
     data = [f.name for f in dataclasses.fields(cls) if f.name not in static]
-    return jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=static)
+    jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=static)
+    return equal_by_content(cls)
 
 
 class Batch(Sequence[Any]):

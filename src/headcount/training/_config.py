@@ -10,10 +10,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -35,6 +36,32 @@ PROJECTED = ("projgd", "projsgd")
 """The optimisers that project."""
 
 
+class Options(dict[str, Any]):
+    """Options that stay as they are: a configuration has a hash, and its hash names a run."""
+
+    def _refused(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a configuration does not change; make another one")
+
+    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = _refused
+    __ior__ = _refused
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(json.dumps(self, sort_keys=True, default=str))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Options, (dict(self),)
+
+
+def _frozen(value: Any) -> Any:
+    """Options in options, and lists in them, stay as they are, too."""
+    if isinstance(value, dict):
+        return Options({name: _frozen(one) for name, one in value.items()})
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+_Options = Annotated[dict[str, Any], AfterValidator(_frozen)]
+
+
 def _papers_own(meaning: str = "") -> Any:
     """A field whose default is in the model's recipe, taken when the configuration is made."""
     return Field(None, description=f"{meaning}default: the paper's own for this model")
@@ -47,11 +74,11 @@ class ProblemConfig(BaseModel):
 
     model: str = "arda2026"
     width: int = Field(64, description="m, H or d_m")
-    model_options: dict[str, Any] = Field(default_factory=dict)
+    model_options: _Options = Options()
     init: str = _papers_own()
-    init_options: dict[str, Any] = Field(default_factory=dict)
+    init_options: _Options = Options()
     data: str = _papers_own()
-    data_options: dict[str, Any] = Field(default_factory=dict)
+    data_options: _Options = Options()
     n: int = 1000
     n_val: int = 0
     seeds: tuple[int, ...] = (0,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,12 +12,20 @@ import jax
 import numpy as np
 import optax
 
-from ..core import BadArgument, Registry, check_count, check_nonnegative, check_positive
+from ..core import (
+    BadArgument,
+    Call,
+    Named,
+    Registry,
+    check_count,
+    check_nonnegative,
+    check_positive,
+)
 from ._projections import NoProjection, Projection
 
 
 @dataclass(frozen=True)
-class UpdateRule:
+class UpdateRule(Named):
     """theta <- Proj(theta + update(grad L_B(theta))), B all samples or a random batch.
 
     `settings` is what a record shows; the constructors below fill it from the values that they
@@ -33,6 +42,16 @@ class UpdateRule:
     def __post_init__(self) -> None:
         if self.batch_size is not None:
             check_count("batch_size", self.batch_size)
+
+    def found_by(self) -> Call | None:
+        """By the constructor of its name and what that takes, if these make an equal rule."""
+        if self.name not in optimisers:
+            return None
+        values = {**dict(self.settings), **vars(self)}
+        taken = inspect.signature(optimisers[self.name]).parameters
+        given = {name: values[name] for name in taken if name in values}
+        same = taken.keys() == given.keys() and optimisers[self.name](**given) == self
+        return (_made, (self.name, tuple(given.items()))) if same else None
 
 
 def gd(eta: float) -> UpdateRule:
@@ -167,6 +186,10 @@ optimisers: Registry[Callable[..., UpdateRule]] = Registry("optimiser")
 """Update rules by the name that the command line uses."""
 for _rule in (gd, projgd, projsgd, sgd, momentum, adam, adamw):
     optimisers.register(_rule.__name__, _rule)
+
+
+def _made(name: str, given: tuple[tuple[str, Any], ...]) -> UpdateRule:
+    return optimisers[name](**dict(given))
 
 
 @lru_cache(maxsize=256)
