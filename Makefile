@@ -13,7 +13,7 @@ COMPILE_FAST := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_le
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
 
-.PHONY: help setup demo test check bench power chaos mutants docs dist format clean
+.PHONY: help setup demo test check bench power chaos mutants versions docs dist format clean
 
 help:
 	@echo "make setup   create $(VENV) with pinned versions"
@@ -23,6 +23,7 @@ help:
 	@echo "make power   what the falsifier finds from a cold start: docs/power.md, hours"
 	@echo "make chaos   500 faults thrown at the lab, each survived or told, half an hour"
 	@echo "make mutants how many planted bugs the tests catch, an hour or two"
+	@echo "make versions the tests that depend on versions, with the lowest and the newest ones"
 	@echo "make docs    the documentation site, strictly, into site/"
 	@echo "make dist    build and check wheel and sdist"
 	@echo "make format  format the source"
@@ -61,6 +62,9 @@ chaos: $(STAMP)
 
 mutants: $(STAMP)
 	$(BIN)/python -m tools.mutants $(MUTANTS)
+
+versions: $(STAMP)
+	$(BIN)/python -m tools.versions $(VERSIONS)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -62,6 +62,8 @@ def made() -> dict[str, Any]:
     squashed = activations["tanh"].scaled(1 / 3, 0.7)
     model = arda2026.PooledAttention(2, 4, squashed, models.seeded_query(2, 1))
     x, y = normal(stream(0, "x"), (3, 2, 2)), np.ones(3)
+    plain = arda2026.PooledAttention(2, 4)
+    start = arda2026.paired(plain, 0)
     claim = next(c for c in claims.of_paper("arda2026") if c.hypotheses and c.families)
     config = {"model_options": {"activation": "sin"}, "data_options": {"nu": [1.0, 2.0, 3.0]}}
     return {
@@ -76,10 +78,8 @@ def made() -> dict[str, Any]:
         "groups": deora2024.HeadGroups(3, 2, (2, 3)),
         "scaled claim": claim.with_bound_scaled(0.5).without_hypothesis(claim.hypotheses[0].name),
         "config": TrainConfig.of(config),
-        "run": train(arda2026.PooledAttention(2, 4), arda2026.paired(arda2026.PooledAttention(2, 4), 0),
-                     x, y, rule=gd(0.1), steps=2),
-        "kernel": ntk(arda2026.PooledAttention(2, 4), arda2026.paired(arda2026.PooledAttention(2, 4), 0),
-                      x),
+        "run": train(plain, start, x, y, rule=gd(0.1), steps=2),
+        "kernel": ntk(plain, start, x),
     }  # fmt: skip
 
 

@@ -6,9 +6,9 @@ which must belong to root, and every process is ended with the cluster.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -99,8 +99,7 @@ class Cluster:
     def kill_steps(self, node: str) -> None:
         """What stands between a slurmd and the processes of its jobs, on one node."""
         for process in self._ours():
-            words = " ".join(process.cmdline())
-            if words.startswith("slurmstepd") and f"spool-{node}" in words:
+            if process.name() == "slurmstepd" and _holds(process, f"{self.folder}/slurmd-{node}."):
                 process.kill()
 
     def end(self) -> None:
@@ -114,18 +113,21 @@ class Cluster:
                 process.kill()
                 process.wait()
         for process in self._ours():
-            try:
-                process.send_signal(signal.SIGKILL)
-            except psutil.NoSuchProcess:
-                continue
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def _ours(self) -> list[psutil.Process]:
+        """What has our configuration; slurmstepd writes its title over that, but holds its log."""
         conf = self.environment["SLURM_CONF"]
         return [
             process
             for process in psutil.process_iter()
-            if process.pid != os.getpid() and _environment(process).get("SLURM_CONF") == conf
+            if process.pid != os.getpid()
+            and (_environment(process).get("SLURM_CONF") == conf or self._is_step(process))
         ]
+
+    def _is_step(self, process: psutil.Process) -> bool:
+        return process.name() == "slurmstepd" and _holds(process, f"{self.folder}/")
 
     def _begin(self) -> None:
         self._write_configuration()
@@ -203,7 +205,7 @@ class Cluster:
             "JobAcctGatherType=jobacct_gather/none\nSwitchType=switch/none",
             "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU",
             "SlurmdParameters=config_overrides\nSchedulerParameters=batch_sched_delay=1",
-            "SlurmdTimeout=15\nKillWait=3\nReturnToService=2\nMessageTimeout=5",
+            "SlurmdTimeout=15\nKillWait=3\nReturnToService=1\nMessageTimeout=5",
             f"AccountingStorageType=accounting_storage/{storage}",
             *(
                 f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 "
@@ -238,6 +240,15 @@ def _environment(process: psutil.Process) -> dict[str, str]:
         return dict(process.environ())
     except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
         return {}
+
+
+def _holds(process: psutil.Process, start: str) -> bool:
+    """Whether a process has a file open whose path starts so."""
+    try:
+        handles = list(Path(f"/proc/{process.pid}/fd").iterdir())
+        return any(os.readlink(handle).startswith(start) for handle in handles)
+    except OSError:
+        return False
 
 
 def _free_ports(count: int) -> list[int]:

@@ -11,6 +11,7 @@ bit for bit, that of a run in one process, and no trial may be called failed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -88,7 +89,7 @@ def job_killed(run: Run) -> None:
     """kill -9 of what computes a trial, as when memory runs out."""
     run.under_way()
     wait_until(lambda: bool(_computing(run)))
-    _computing(run)[0].kill()
+    max(_computing(run), key=lambda each: each.cpu_times().user).kill()
 
 
 def _computing(run: Run) -> list[psutil.Process]:
@@ -126,9 +127,10 @@ def node_lost(run: Run) -> None:
     run.under_way()
     node = next(node for node in NODES if run.cluster.job_processes(node))
     run.cluster.kill(node)
-    for process in run.cluster.job_processes(node):
-        process.kill()
     run.cluster.kill_steps(node)
+    for process in run.cluster.job_processes(node):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     wait_until(lambda: "down" in run.cluster.state_of(node))
     run.cluster.start(node)
 
@@ -173,6 +175,8 @@ def one(cluster: Cluster, name: str, folder: Path, reference: Path) -> str:
     try:
         FAULTS[name](run)
         code = run.end()
+    except (OSError, RuntimeError, TimeoutError, subprocess.TimeoutExpired, psutil.Error) as error:
+        return f"{type(error).__name__}: {error}"
     finally:
         if run.client.poll() is None:
             run.client.kill()
@@ -214,6 +218,7 @@ def main() -> int:
         print(f"no SLURM: {problem}", file=sys.stderr)
         return 2
     os.environ["PYTHONPATH"] = str(ROOT / "src")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the daemons end with us
     lost = 0
     with tempfile.TemporaryDirectory(prefix="headcount-slurm-") as name:
         reference = Path(name) / "reference"

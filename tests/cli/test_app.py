@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from headcount.cli import run
 
 
@@ -34,3 +36,14 @@ def test_help_and_import_do_not_load_jax():
 def test_an_unknown_command_is_bad_input(capsys):
     assert run(["trian"]) == 2
     assert "train" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["falsify arda2026/lemma-3", "audit --width 4"])
+def test_ctrl_c_says_a_word_in_every_command(capsys, monkeypatch, command: str):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("theory.falsify", "theory.audit"):
+        monkeypatch.setattr(f"headcount.{name}", interrupted)
+    assert run(command.split()) == 130
+    assert capsys.readouterr().err.endswith("headcount: interrupted\n")

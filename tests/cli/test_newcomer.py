@@ -239,16 +239,17 @@ def test_a_file_of_the_users_is_not_overwritten(command, tmp_path, capsys):
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_what_a_scheduler_sends_ends_a_run_like_ctrl_c(name):
     number = getattr(signal, name)
-    with _train.until_interrupted() as asked:
-        os.kill(os.getpid(), number)
-        assert asked.wait(5)
-    assert signal.getsignal(number) == signal.SIG_DFL
-    signal.signal(number, signal.SIG_IGN)  # nohup
+    before = signal.signal(number, signal.SIG_DFL)  # these tests may run under nohup themselves
     try:
+        with _train.until_interrupted() as asked:
+            os.kill(os.getpid(), number)
+            assert asked.wait(5)
+        assert signal.getsignal(number) == signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)  # nohup
         with _train.until_interrupted():
             assert signal.getsignal(number) == signal.SIG_IGN
     finally:
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, before)
 
 
 def test_the_first_ctrl_c_asks_and_the_second_interrupts():

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from headcount.core import BadArgument
 from headcount.data import Dataset, assumption_holds
@@ -35,6 +36,29 @@ def test_logits_under_w_star_favour_relevant_tokens():
         logits = X @ m.W_star @ X.T
         np.testing.assert_allclose(logits[:, relevant], m.S**4)
         np.testing.assert_allclose(logits[:, ~relevant], 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("d", [6, 8])
+def test_bounded_noise_fills_its_box_and_its_ball_evenly(d):
+    """Along the patterns uniform in [-Z/S, Z/S]; beyond them uniform in a ball of d - k features.
+
+    A right law is called wrong with probability 1e-6 by each test (Kolmogorov-Smirnov).
+    """
+    model = dataclasses.replace(BOUNDED, d=d)
+    k = model.M + 2
+    z = model.noise_of(model.sample(400, 3))
+    ball = z[:, k:] / model.Z_orth
+    evenly = [
+        np.linalg.norm(ball, axis=1) ** (d - k),
+        *((1 + z[:, :2].T * model.S / model.Z_mu) / 2),
+        *((1 + z[:, 2:k].T * model.S * model.M / model.Z_nu) / 2),
+    ]
+    for values in evenly:
+        assert stats.kstest(values, "uniform").pvalue > 1e-6
+    # The square of one coordinate of a direction has this law, whatever the radius is.
+    along = (ball[:, 0] / np.linalg.norm(ball, axis=1)) ** 2
+    if d - k > 1:
+        assert stats.kstest(along, stats.beta(1 / 2, (d - k - 1) / 2).cdf).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("relevant", ["random", "fixed"])

@@ -16,6 +16,7 @@ import xarray as xr
 from headcount import models
 from headcount.core import BadArgument
 from headcount.kernels import ntk, ntk_to_file
+from headcount.kernels._tiles import DamagedTiles
 from headcount.papers import arda2026
 
 from .ntk_cases import D, random_params, samples
@@ -72,11 +73,37 @@ def test_resumed_is_uninterrupted_bit_for_bit(tmp_path, stop):
 def test_a_half_written_tile_is_computed_again(tmp_path):
     path = tmp_path / "k.nc"
     want = ntk_to_file(MODEL, PARAMS, X, file=path, tile=3).read()
-    with h5py.File(path, "r+") as file:
-        file["total"][0, 1] += 1e-9
-    again = ntk_to_file(MODEL, PARAMS, X, file=path, tile=3)
-    assert again.computed == 1
-    assert np.array_equal(again.read(), want)
+    for place in ((0, 1), (9, 0)):  # above the diagonal, and below it
+        with h5py.File(path, "r+") as file:
+            file["total"][place] += 1e-9
+        with pytest.warns(DamagedTiles, match="1 damaged tiles are computed again"):
+            again = ntk_to_file(MODEL, PARAMS, X, file=path, tile=3)
+        assert again.computed == 1
+        assert np.array_equal(again.read(), want)
+
+
+def test_damage_around_the_tiles_is_told(tmp_path):
+    whole, path = tmp_path / "whole.nc", tmp_path / "k.nc"
+    ntk_to_file(MODEL, PARAMS, X, file=whole, tile=3)
+    changes = (
+        lambda file: file.attrs.modify("outputs", 2),
+        lambda file: file.attrs.modify("headcount_x1", "other"),
+        lambda file: file["sample_1"].write_direct(np.zeros(10, int)),
+        lambda file: file.move("total", "other"),
+        lambda file: file.create_dataset("x", (10**9,), "f8"),
+        lambda file: file.create_dataset("x", (4,), "f8", external=[("/etc/passwd", 0, 32)]),
+    )
+    for change in changes:
+        path.write_bytes(whole.read_bytes())
+        with h5py.File(path, "r+") as file:
+            change(file)
+        with pytest.raises(
+            BadArgument, match=r"is damaged|holds another|cannot be read as a kernel"
+        ):
+            ntk_to_file(MODEL, PARAMS, X, file=path, tile=3)
+    path.write_bytes(whole.read_bytes()[:1000])
+    with pytest.raises(BadArgument, match="cannot be read as a kernel"):
+        ntk_to_file(MODEL, PARAMS, X, file=path, tile=3)
 
 
 @pytest.mark.parametrize(
@@ -112,8 +139,8 @@ ntk_to_file(MODEL, PARAMS, X, file=sys.argv[1], tile=3, progress=progress)
 
 def test_a_killed_process_is_resumed(tmp_path):
     path = tmp_path / "k.nc"
-    tests = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": tests}
+    found = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": found}
     child = subprocess.run(
         [sys.executable, "-c", KILLED, str(path)], env=environment, capture_output=True
     )

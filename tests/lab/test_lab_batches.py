@@ -94,6 +94,37 @@ def test_who_dies_with_others_is_tried_again_alone(tmp_path: Path, plan: lab.Pla
     assert [call for call in calls() if "together" in call] == ["together:8"] * 3
 
 
+class Noting(lab.InlineExecutor):
+    """Notes what each program is said to cost, and runs nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hints: list[lab.Hint] = []
+
+    def submit_trial(self, task: Mapping[str, Any], hint: lab.Hint) -> Future[dict[str, Any]]:
+        """Note the hint."""
+        self.hints.append(hint)
+        return Future()
+
+
+def test_trials_together_cost_what_they_cost_one_by_one(tmp_path: Path, plan: lab.Plan) -> None:
+    """In seconds and in bytes: a batch holds all of its trials at once."""
+    noting = Noting()
+    executor = _batches.BatchingExecutor(noting)
+    trials = [trial for trial in plan.trials if trial.coordinates["m"] == 8]
+    executor.begin(tmp_path, trials)
+    for k, trial in enumerate(trials):
+        task = {"address": trial.address, "config": trial.config}
+        executor.submit_trial(task, lab.Hint("m=8", (k + 1) / 64, 2**k, 3.0))
+    executor.flush()
+    own = range(len(trials))
+    parts = [own[:8], own[8:16], *([k] for k in own[16:])]
+    assert [hint.bytes for hint in noting.hints] == [sum(2**k for k in part) for part in parts]
+    seconds = [sum(k + 1 for k in part) / 64 for part in parts]
+    assert [hint.seconds for hint in noting.hints] == seconds
+    assert {hint.compiling for hint in noting.hints} == {3.0}
+
+
 def test_a_papers_seeds_train_together_as_alone(tmp_path: Path, monkeypatch) -> None:
     """The one measurement of ours that declares it, bit for bit."""
     monkeypatch.setattr(_batches, "BATCH", 2)

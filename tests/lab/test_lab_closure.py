@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.lab import _closure, _remote
+from headcount.lab import _closure, _record, _remote
 from headcount.lab._closure import Code, code_behind
 
 FILES = {
@@ -71,3 +72,28 @@ def test_a_worker_with_another_helper_differs(tmp_path: Path, look: Callable[[],
     assert told.startswith("smith.figure:measure is ")
     for name in [name for name in sys.modules if name.startswith(("smith", "flat_"))]:
         del sys.modules[name]
+
+
+NO_NUMBERS = {
+    *("beartype", "distributed", "h5py", "jaxtyping", "matplotlib", "pooch", "pydantic"),
+    *("requests", "rich", "safetensors", "submitit", "xarray"),
+}
+"""Libraries that check, read, fetch, carry or draw."""
+LAYERS = ("core", "models", "data", "kernels", "training", "theory", "lab", "papers")
+
+
+def test_every_library_of_ours_that_computes_is_compared() -> None:
+    modules = {name.replace("python-", "") for name in _record._PACKAGES}
+    source = Path(_record.__file__).parents[1]
+    found = set[str]()
+    for layer in LAYERS:
+        for file in source.glob(f"{layer}/**/*.py"):
+            tree = ast.parse(file.read_text())
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Import):
+                    found |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    found.add(str(node.module).partition(".")[0])
+    libraries = found - set(sys.stdlib_module_names)
+    assert libraries - modules - NO_NUMBERS == set()
+    assert modules - libraries <= {"jaxlib", "headcount"}

@@ -38,8 +38,9 @@ def test_few_or_equal_trials_give_a_ratio() -> None:
 def _stored(trial: lab.Trial, store: lab.Store, seconds: float, **more: object) -> None:
     """A record that says how long the trial took."""
     task = lab._trial.make_task(trial, store.folder)
-    record = lab._trial._record(task, {}, "ok", "", seconds)
-    store.write(trial.address, {}, record | more)
+    payload = {name: np.zeros((1,) * len(dims)) for name, dims in task["outputs"].items()}
+    record = lab._trial._record(task, payload, "ok", "", seconds)
+    store.write(trial.address, payload, record | more)
 
 
 def test_the_model_reads_the_folder(tmp_path: Path) -> None:

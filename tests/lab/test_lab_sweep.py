@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -92,6 +93,19 @@ def test_problems_are_recorded_and_retried_on_request(
     retried = lab.run_plan(plan, tmp_path, workers=0, retry_failed=True)
     assert (retried.cached, retried.run, retried.failed) == (11, 1, 0)
     assert_same(plan, tmp_path, reference)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (-signal.SIGKILL, "by SIGKILL, perhaps out of memory"),
+        (-signal.SIGSEGV, "by SIGSEGV, a crash in compiled code"),
+        (-signal.SIGTERM, "by SIGTERM, somebody ended it"),
+        (3, "with exit code 3"),
+    ],
+)
+def test_how_a_worker_died_is_told_as_it_was(code: int, words: str) -> None:
+    assert str(lab.WorkerDied.with_code(code)) == f"the worker process ended {words}"
 
 
 def test_a_dying_worker_fails_its_own_trial_only(

@@ -15,7 +15,13 @@ from headcount.papers.arda2026.indrnn import IndRNN
 from headcount.papers.arda2026.model import PooledAttention
 from headcount.papers.arda2026.starts import paired, paired_indrnn, unpaired
 from headcount.papers.deora2024.model import HeadGroups, LinearModel, MultiHeadAttention
-from headcount.papers.deora2024.starts import first_step_row, two_phase, two_phase_groups, zero
+from headcount.papers.deora2024.starts import (
+    _positive_signs,
+    first_step_row,
+    two_phase,
+    two_phase_groups,
+    zero,
+)
 from headcount.papers.wu2023.model import Encoder, TwoLayerReLU, output_scale, softmax_scale
 from headcount.papers.wu2023.starts import he, lecun, ntk_normal
 
@@ -145,6 +151,16 @@ def test_two_phase_groups_of_very_many_heads():
     groups, _ = two_phase_groups(4, 3, H, 0, x=X, y=Y)
     assert groups.H == H
     assert abs(groups.multiplicities[0] - H / 2) < 5 * 0.5 * math.sqrt(H)
+
+
+def test_the_number_of_positive_signs_has_the_spread_of_a_binomial():
+    """Mean H/2, standard deviation sqrt(H)/2, drawn head by head and by the normal limit."""
+    for H in (2**10, 10**12):
+        drawn = [_positive_signs(stream(seed, "spread"), H) for seed in range(60)]
+        assert all(0 <= count <= H for count in drawn)
+        scaled = (np.array(drawn) - H / 2) / (math.sqrt(H) / 2)
+        assert abs(scaled.mean()) < 0.5
+        assert 0.7 < scaled.std() < 1.4
 
 
 def test_schemes_share_their_normals(relative):

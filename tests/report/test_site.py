@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -176,12 +177,12 @@ def test_numbers_and_words_for_people() -> None:
 
 def test_a_second_report_leaves_nothing_of_the_first(results: Path, tmp_path: Path) -> None:
     folder, outside = tmp_path / "site", tmp_path / "mine.txt"
-    outside.write_text("keep")
+    outside.write_text("")
     build_site(results, folder)
     (folder / "old.html").write_text("")
     marker = folder / "headcount-report.json"
     listed = json.loads(marker.read_text())
-    listed["files"] += ["old.html", "../mine.txt"]
+    listed["files"] |= dict.fromkeys(("old.html", "../mine.txt"), sha256(b"").hexdigest())
     marker.write_text(json.dumps(listed))
     build_site(results, folder)
     assert not (folder / "old.html").exists()
@@ -191,6 +192,7 @@ def test_a_second_report_leaves_nothing_of_the_first(results: Path, tmp_path: Pa
 def test_files_of_earlier_versions_are_read_and_damaged_ones_named(tmp_path: Path) -> None:
     folder = tmp_path / "results" / "figures" / "arda2026-fig1" / "quick"
     folder.mkdir(parents=True)
+    (tmp_path / "results" / "headcount-results.json").touch()
     content = {"figure": "arda2026/fig1", "scale": "quick", "verdicts": []}
     (folder / "verdicts.json").write_text(json.dumps(content))
     build_site(tmp_path / "results", tmp_path / "site")

@@ -56,6 +56,10 @@ MOVES: dict[str, list[tuple[Callable[..., Any], tuple[int, ...]]]] = {
     ],
     "rev": [(lambda x: lax.rev(x, (0, 2)), (2, 2, 3))],
     "split": [(lambda x: lax.split(x, (1, 3, 0, 2), axis=1), (2, 6))],
+    "unstack": [
+        (lambda x: jnp.unstack(x, axis=1), (2, 3)),
+        (lambda x: tuple(jnp.unstack(x)), (2,)),
+    ],
     "stop_gradient": [(lambda x: lax.stop_gradient(x), (3,))],
     "copy": [(jnp.copy, (3,))],
     "name": [(lambda x: ad_checkpoint.checkpoint_name(x, "here"), (3,))],

@@ -241,6 +241,22 @@ def test_eigenvalues_are_enclosed_narrowly(values: list[int]) -> None:
         assert float(operator_norm(num, rows).arb.rad()) < 1e-15
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 6])
+def test_eigenvalues_of_a_wide_matrix_hold_those_of_every_matrix_in_it(size: int) -> None:
+    """All off-diagonal entries may be 1, or all -1: eigenvalues +-(n - 1), far from the diagonal.
+
+    Every entry off the diagonal counts, above and below it: half of them reach sqrt(n (n-1)/2).
+    """
+    matrix = np.full((size, size), arb(0, 1), dtype=object)
+    for k in range(size):
+        matrix[k, k] = arb(0)
+    found = linalg.eigenvalues(matrix)
+    for sign in (1, -1):
+        inside = np.linalg.eigvalsh(sign * (np.ones((size, size)) - np.eye(size)))
+        for ball, value in zip(found, np.round(inside), strict=True):
+            assert ball.contains(value)
+
+
 def test_small_gram_matrices() -> None:
     assert gram([[1, 2, 3], [4, 5, 6]]) == [[14, 32], [32, 77]]
     assert gram([[1, 4], [2, 5], [3, 6]]) == [[14, 32], [32, 77]]

@@ -43,8 +43,8 @@ def test_unsupported_primitives_are_named() -> None:
         enclose(lambda x: x.at[jnp.array([1, 1])].set(x[:2]), V)
     with pytest.raises(Unsupported, match="scatter of a function"):
         enclose(lambda x: x.at[jnp.array([1])].apply(jnp.negative), V)
+    numbers = lax.GatherDimensionNumbers((), (0,), (0,))
     with pytest.raises(Unsupported, match="gather: an index beyond 32 bits"):
-        numbers = lax.GatherDimensionNumbers((), (0,), (0,))
         enclose(lambda x, k: lax.gather(x, k, numbers, (1,)), V, np.array([[2**32 + 1]]))
     with pytest.raises(Unsupported, match="reduce_max: no entries"):
         enclose(lambda x: lax.reduce_max(x[:0], axes=(0,)), V)

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 import headcount
 from headcount.core import float64, stream
@@ -32,6 +33,7 @@ from headcount.theory import (
     shipped_certificates,
 )
 from headcount.theory._claim import generator
+from headcount.theory._frequency import Interval, clopper_pearson
 from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_checks, slow_data, slow_sides
 from headcount.theory.slow import FLOATS
@@ -216,15 +218,37 @@ def test_draws_meet_the_hypotheses(name: str) -> None:
         np.testing.assert_allclose(slow, check.value, rtol=1e-12, atol=1e-12)
 
 
+SLOW = 200
+"""Repetitions of the slow twin."""
+RARE = 1e-6
+"""Probability with which a right count would be called wrong."""
+
+
+def slow_count_is_possible(slow: int, probability: Interval) -> bool:
+    """Whether `slow` of SLOW failures may come from a probability in the interval."""
+    low, high = probability
+    too_many = stats.binom.sf(slow - 1, SLOW, high)
+    too_few = stats.binom.cdf(slow, SLOW, low)
+    return min(too_many, too_few) > RARE
+
+
 @pytest.mark.parametrize("name", FREQUENCIES)
 def test_failures_are_no_more_frequent_than_delta(name: str) -> None:
+    """The slow twin fails as often as the fast path; it could be seen to fail too often."""
     claim = claims[name]
     assert claim.experiment is not None
     for case in claim.experiment.cases:
         verdict = judge_frequency(claim, case, repetitions=1000)
         assert verdict.outcome is not Outcome.VIOLATED, (case, verdict.message)
-        slow = claim.experiment.exceeds_naively(case, claim.default, 0, 25)
-        assert slow <= 25 * max(0.5, 2 * claim.experiment.delta(case))
+        seen = verdict.frequency
+        probability = (
+            clopper_pearson(seen.exceedances, seen.repetitions, 1 - RARE)
+            if seen is not None
+            else Interval(verdict.lhs, min(verdict.rhs, 1.0))
+        )
+        slow = claim.experiment.exceeds_naively(case, claim.default, 0, SLOW)
+        assert slow_count_is_possible(slow, probability), (case, slow, probability)
+        assert not slow_count_is_possible(SLOW // 4, probability)
 
 
 @pytest.mark.parametrize("name", FREQUENCIES)

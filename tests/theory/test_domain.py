@@ -29,6 +29,7 @@ class Heads(Domain):
 
     positive = ("rho",)
     fractions = ("delta",)
+    ranges = (("d", 1, 998), ("tau", 1, 10**6))
 
     def outside(self) -> str | None:
         """U must not start with 7."""
@@ -83,6 +84,8 @@ def test_an_instance_inside_its_domain() -> None:
         ({"U": np.array([[1.0, np.nan, 1.0]])}, "not finite"),
         ({"V": np.full((3, 3), np.inf)}, "not finite"),
         ({"U": np.full((1, 3), 7.0)}, "it starts with 7"),
+        ({"U": np.ones((2, 999)), "V": np.ones((999, 999))}, "d = 999 is not from 1 to 998"),
+        ({"tau": 10**6 + 1}, "tau = 1000001 is not from 1 to 1000000"),
         ({"tau": 0}, "at least 1"),
         ({"tau": True}, "at least 1"),
         ({"tau": 2.0}, "at least 1"),

@@ -13,7 +13,8 @@ from programs_elementwise import GENERATORS as ELEMENTWISE
 from programs_indexing import GENERATORS as INDEXING
 from programs_structure import GENERATORS as STRUCTURE
 
-from headcount.theory._ball_jaxpr import _CALLS, RULES, _Interpreter
+from headcount.theory._ball_jaxpr import RULES, _Interpreter
+from headcount.theory._program import CALLS
 
 GENERATORS = {**ELEMENTWISE, **STRUCTURE, **INDEXING, **CONTROL}
 
@@ -33,11 +34,11 @@ def seeded(name: str) -> np.random.Generator:
 
 
 def test_every_rule_has_a_generator() -> None:
-    names = {*RULES, *_CALLS, *_Interpreter(0)._control}
+    names = {*RULES, *CALLS, *_Interpreter(0)._control}
     assert names - set(OTHER_NAMES) - MISSING_HERE == set(GENERATORS)
     for other, name in OTHER_NAMES.items():
         assert RULES.get(other) is RULES.get(name)
-        assert _CALLS.get(other) in (_CALLS.get(name), "call_jaxpr")
+        assert CALLS.get(other) in (CALLS.get(name), "call_jaxpr")
 
 
 @pytest.mark.parametrize("name", GENERATORS)

@@ -102,6 +102,18 @@ def test_every_fact_of_the_papers_is_proved_and_on_file():
         assert answers[name] == verify(lemma_of_paper).answer == "proved", name
 
 
+@pytest.mark.parametrize("name", list(facts))
+def test_a_fact_is_as_tight_as_it_says(name: str) -> None:
+    """Its sides nearly meet on a grid of its box: no constant in it can be larger unnoticed."""
+    boxes = [box for box in facts[name].variables.values() if isinstance(box, Box)]
+    count = int(2e4 ** (1 / len(boxes)))
+    axes = [np.linspace(np.max(box.low), np.min(box.high), count) for box in boxes]
+    points = [np.ravel(axis) for axis in np.meshgrid(*axes)]
+    left, right = (np.broadcast_to(side, points[0].shape) for side in facts[name](*points))
+    there = right > 1e-9
+    assert 0.97 <= np.max(left[there] / right[there]) <= 1 + 1e-12
+
+
 def test_a_fact_made_false_is_found_out():
     wrong = facts["arda2026/third-moment-32-27"].function
     found = verify(lemma(s=Box(low=-4, high=4))(lambda s: (wrong(s)[0], 31.9)))

@@ -26,6 +26,7 @@ from headcount.training import (
     recipe_of,
     run_config,
 )
+from headcount.training._runfile import UncheckedRun
 
 MODELS = [name for _, paper in papers.items() for name in paper.models]
 SMALL = {"width": 4, "n": 6, "steps": 3}
@@ -181,9 +182,14 @@ OLDER = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::headcount.training._runfile.UncheckedRun")
 def test_a_run_file_of_an_older_layout_is_refused_in_one_line(tmp_path):
     path = run_config(TrainConfig.of({**SMALL, **TEACHER})).save(tmp_path / "run.nc")
     read_run(path)
+    with h5py.File(path, "a") as file:
+        del file.attrs["checksum"]  # earlier versions wrote none
+    with pytest.warns(UncheckedRun, match="has no checksum: damage to it would not be noticed"):
+        read_run(path)
     for name, message in OLDER.items():
         with h5py.File(path, "a") as file:
             file.move(name, f"older_{name}")

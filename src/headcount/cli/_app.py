@@ -35,7 +35,7 @@ app = cyclopts.App(
     help="The theory of shallow Transformers, executable: train, audit, falsify, count heads.",
     version=__version__,
     help_format="markdown",
-    suppress_keyboard_interrupt=False,  # `run` says a word of its own
+    suppress_keyboard_interrupt=False,  # `run` says a word about it
 )
 """The command line as a cyclopts application."""
 app.command(train_command, name="train")

@@ -124,11 +124,13 @@ def run_everything(
     A figure that fails does not stop the others; an interruption does. Returns the largest code.
     """
     from ..core import HeadcountError
+    from ..lab import Store
     from ..report import unable_text
 
     def tell(text: str) -> None:
         notes.print(text, markup=False, highlight=False, soft_wrap=True)
 
+    Store(out, tell).prepare()
     worst, failed = 0, dict(unable)
     for name, plan in plans.items():
         among.begin(name)

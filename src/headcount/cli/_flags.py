@@ -18,6 +18,8 @@ _WIDTHS = ("m", "H", "d_m", "heads")
 """The papers' letters for what every command calls --width."""
 _FLAGS = {"recorder": "record", "data model": "data", "initialisation": "init"}
 """Kinds of names whose flag is called otherwise."""
+_MOST_SHOWN = 300
+"""Characters of a value in an error."""
 
 
 def _whole(kind: Any, tokens: Sequence[Any]) -> int:
@@ -98,7 +100,8 @@ def _is_data_option(name: str) -> bool:
 
 
 def _typed(value: Any) -> str:
-    """A value as it would be typed."""
+    """A value as it would be typed, cut where nobody would read on."""
     if isinstance(value, (tuple, list)):
-        return ",".join(str(part) for part in value[:8]) + (",..." if len(value) > 8 else "")
-    return str(value)
+        return ",".join(_typed(part) for part in value[:8]) + (",..." if len(value) > 8 else "")
+    text = str(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."

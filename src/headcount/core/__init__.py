@@ -31,6 +31,7 @@ from ._files import replacing as replacing
 from ._files import sync_to_disk as sync_to_disk
 from ._files import write_and_close as write_and_close
 from ._files import write_atomically as write_atomically
+from ._hdf5 import check_self_contained as check_self_contained
 from ._inside import Inside as Inside
 from ._inside import follow_no_link_below as follow_no_link_below
 from ._inside import inside as inside

@@ -1,4 +1,4 @@
-"""A package whose names are imported when they are asked for, so that listing papers stays light."""
+"""A package whose names are imported when somebody asks: listing papers stays light."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def equal_by_content(cls: Class) -> Class:
     One that was hashed as an object is hashed by its shapes.
     """
 
-    def equal(one: Any, other: object) -> Any:
+    def equal(one: Any, other: Any) -> Any:
         if type(one) is not type(other):
             return NotImplemented
         names = [field.name for field in dataclasses.fields(one)]
@@ -50,11 +50,11 @@ def equal_by_content(cls: Class) -> Class:
 
 
 def _same(one: Any, other: Any) -> bool:
-    (some, structure), (others, its) = (
-        jax.tree.flatten(tree, is_leaf=lambda part: type(part) in _WITH_CONTENT)
-        for tree in (one, other)
-    )
-    return structure == its and all(map(_same_leaf, some, others))
+    def leaves(tree: Any) -> tuple[list[Any], Any]:
+        return jax.tree.flatten(tree, is_leaf=lambda part: type(part) in _WITH_CONTENT)
+
+    (some, structure), (others, its) = leaves(one), leaves(other)
+    return bool(structure == its) and all(map(_same_leaf, some, others))
 
 
 def _same_leaf(one: Any, other: Any) -> bool:

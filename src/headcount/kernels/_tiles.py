@@ -3,14 +3,17 @@
 The file is valid netCDF (named dimensions). All data sets are contiguous and allocated when the
 file is created, under a temporary name that is moved into place: later writes change numbers and
 no structure. A tile is written, flushed and synced before its flag is set, and its flag holds a
-checksum of the numbers, so that a half-written tile is never trusted.
+checksum of the numbers, so that a half-written tile is never trusted; in a symmetric kernel the
+tile below the diagonal must be its mirror image.
 """
 
 from __future__ import annotations
 
 import hashlib
+import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +23,15 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Activation, Array, BadArgument, check_choice, replacing, sync_to_disk
+from ..core import (
+    Activation,
+    Array,
+    BadArgument,
+    check_choice,
+    check_self_contained,
+    replacing,
+    sync_to_disk,
+)
 from ._ntk import BLOCKS, computed_tiles, kernel_dims, planned
 from ._plan import MemoryPlan, require_fit
 from ._source import Problem, model_name, tile_count, tile_ranges
@@ -84,7 +95,8 @@ def ntk_to_file(
 
     A file of another model, other parameters, data or options is refused. The memory used is
     that of the plan: features (or two tiles of them) and one tile of the kernel. A finished file
-    is returned as it is, bit for bit what an uninterrupted run would have written.
+    is returned as it is, bit for bit what an uninterrupted run would have written; its damaged
+    tiles are told and computed again.
     """
     check_choice("blocks", blocks, BLOCKS)
     problem, x1, x2, plan = planned(
@@ -97,8 +109,9 @@ def ntk_to_file(
     identity = fingerprint(problem, x1, x2, plan, kept)
     if not path.exists():
         _create(path, problem, plan, kept, identity)
-    with h5py.File(path, "r+") as store:
+    with _opened(path) as store:
         _check_identity(path, store, identity)
+        _check_layout(path, store, problem, plan, kept)
         computed = _fill(store, problem, x1, x2, plan, progress)
         shape = store["total"].shape
     return TiledNTK(path, kept, shape, dtype, plan, computed)
@@ -168,16 +181,54 @@ def _allocated(file: h5py.File, name: str, shape: tuple[int, ...], dtype: str) -
     return file[name]
 
 
+class DamagedTiles(UserWarning):
+    """Tiles of a kernel file are not what was written; they are computed again."""
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[h5py.File]:
+    """The file to continue, if HDF5 can read it and it refers to no other."""
+    try:
+        check_self_contained(path)
+        file = h5py.File(path, "r+")
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise _unusable(
+            path, f"cannot be read as a kernel ({str(error).splitlines()[0]})"
+        ) from None
+    with file:
+        yield file
+
+
+def _check_layout(
+    path: Path, file: h5py.File, problem: Problem, plan: MemoryPlan, kept: Sequence[str]
+) -> None:
+    """What no tile's checksum covers: names, shapes, types, positions and the attributes."""
+    o, symmetric = problem.width, file.attrs["headcount_x2"] == ""
+    shape = (plan.n1 * o, plan.n2 * o)
+    count = tile_count(plan.n1, plan.n2, plan.tile, symmetric=symmetric)
+    wanted = dict.fromkeys(("total", *kept), (shape, problem.dtype))
+    wanted["checksum"] = ((count,), "int64")
+    ranges = {**dict(zip(kernel_dims(2), shape, strict=True)), "tile": count}
+    found = {name: file[name] for name in file}
+    if found.keys() != wanted.keys() | ranges.keys():
+        raise _unusable(path, f"is damaged: it holds {', '.join(found)}")
+    same = all((found[k].shape, found[k].dtype) == (s, np.dtype(d)) for k, (s, d) in wanted.items())
+    same &= all(np.array_equal(found[k][()], np.arange(n)) for k, n in ranges.items())
+    about = (file.attrs.get("model"), file.attrs.get("outputs"))
+    if not same or about != (model_name(problem.model), o):
+        raise _unusable(path, "is damaged: it is not laid out as its kernel")
+
+
+def _unusable(path: Path, problem: str) -> BadArgument:
+    fix = "choose another file name, or delete this one"
+    return BadArgument("file", str(path), problem, fix=fix)
+
+
 def _check_identity(path: Path, file: h5py.File, identity: Mapping[str, str]) -> None:
     stored = {key: file.attrs.get(f"headcount_{key}") for key in identity}
     different = [key for key, value in identity.items() if stored[key] != value]
     if different:
-        raise BadArgument(
-            "file",
-            str(path),
-            f"holds another kernel (different: {', '.join(different)})",
-            fix="choose another file name, or delete this one",
-        )
+        raise _unusable(path, f"holds another kernel (different: {', '.join(different)})")
 
 
 def _fill(
@@ -188,11 +239,17 @@ def _fill(
     index = {pair: i for i, pair in enumerate(ranges)}
     names = [name for name in ("total", *problem.names) if name in file]
     flags, o = file["checksum"], problem.width
-    missing = {
+    empty = {pair for pair, i in index.items() if flags[i] == 0}
+    damaged = {
         pair
         for pair, i in index.items()
-        if flags[i] == 0 or flags[i] != _checksum([file[k][_at(*pair, o)] for k in names])
+        if pair not in empty
+        and any(found != flags[i] for found in _checksums(file, names, pair, o, x2 is None))
     }
+    if damaged:
+        text = f"{file.filename}: {len(damaged)} damaged tiles are computed again"
+        warnings.warn(text, DamagedTiles, stacklevel=3)
+    missing = empty | damaged
     done = len(ranges) - len(missing)
     if not missing:
         return 0
@@ -216,6 +273,16 @@ def _fill(
 
 def _at(rows: tuple[int, int], columns: tuple[int, int], o: int) -> tuple[slice, slice]:
     return slice(rows[0] * o, rows[1] * o), slice(columns[0] * o, columns[1] * o)
+
+
+def _checksums(
+    file: h5py.File, names: Sequence[str], pair: Any, o: int, symmetric: bool
+) -> Iterator[int]:
+    """That of a tile as it is in the file, and of its mirror image where there is one."""
+    rows, columns = pair
+    yield _checksum([file[name][_at(rows, columns, o)] for name in names])
+    if symmetric and rows != columns:
+        yield _checksum([file[name][_at(columns, rows, o)].T for name in names])
 
 
 def _checksum(arrays: Sequence[Float[np.ndarray, "r c"]]) -> int:

@@ -39,7 +39,10 @@ def plain(value: Any, where: str = "config") -> Any:
 
 def canonical_json(value: Any) -> str:
     """One text per value: sorted keys, no spaces, no NaN."""
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _WRITTEN.encode(plain(value))
+
+
+_WRITTEN = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def content_address(measurement: str, version: int, config: Mapping[str, Any]) -> str:
@@ -47,5 +50,10 @@ def content_address(measurement: str, version: int, config: Mapping[str, Any]) -
 
     The figure's name is left out on purpose: figures that need the same trial share it.
     """
-    text = canonical_json({"config": config, "measurement": measurement, "version": version})
-    return hashlib.sha256(text.encode()).hexdigest()
+    return address_of(measurement, version, plain(config))
+
+
+def address_of(measurement: str, version: int, config: Mapping[str, Any]) -> str:
+    """The same of a configuration that is `plain` already."""
+    named = {"config": config, "measurement": measurement, "version": version}
+    return hashlib.sha256(_WRITTEN.encode(named).encode()).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core import BadArgument
 from ._figure import Trial
+from ._index import MADE
 from ._plan import Plan
 from ._store import Store
 from ._stored import StoredTrial, unlike
@@ -52,12 +53,13 @@ def collect(plan: Plan, store: Store) -> Collection:
             f"--out {store.folder}",
         )
     raw = to_dataset(plan.trials, found)
+    made = _distinct(found.values())
     raw.attrs = {
         "figure": plan.figure.id,
         "title": plan.figure.title,
         "reference": plan.figure.reference,
         "plan": json.dumps(plan.describe(), sort_keys=True),
-        "records": json.dumps(_common_record(found.values()), sort_keys=True),
+        "records": json.dumps(_common_record(made), sort_keys=True),
     }
     statistics = plan.figure.statistics(raw)
     clash = {str(name) for name in statistics.data_vars if name in raw.data_vars}
@@ -66,7 +68,7 @@ def collect(plan: Plan, store: Store) -> Collection:
     data = raw.merge(statistics, combine_attrs="override")
     missing = sum(trial is None for trial in found.values())
     verdicts = tuple(_judged(plan, finding, missing) for finding in plan.figure.verdicts(data))
-    return Collection(plan, data, statistics, verdicts, missing, _environments(found.values()))
+    return Collection(plan, data, statistics, verdicts, missing, _environments(made))
 
 
 def _check_outputs(plan: Plan, found: Mapping[str, StoredTrial | None], store: Store) -> None:
@@ -139,6 +141,9 @@ def _measurement_dataset(
         outcomes[place], seconds[place] = stored.outcome, stored.record["seconds"]
         for output in arrays if stored.payload else ():
             part = stored.payload[output]
+            if not part.ndim:
+                arrays[output][place] = part
+                continue
             where = _positions(outputs[output], part.shape, stored.payload, own, inner)
             arrays[output][(*place, *where)] = part
     variables: dict[str, Any] = {
@@ -186,22 +191,34 @@ def _positions(
     return np.ix_(*indices)
 
 
-def _common_record(trials: Any) -> dict[str, Any]:
+def _distinct(trials: Iterable[StoredTrial | None]) -> list[tuple[dict[str, Any], int]]:
+    """What records say about how they were made, and how many say so.
+
+    Records of many trials share the very objects, so that these are compared first.
+    """
+    found: dict[tuple[int, ...], tuple[dict[str, Any], int]] = {}
+    for trial in trials:
+        if trial is not None:
+            values = tuple(map(trial.record.get, MADE))
+            key = tuple(map(id, values))
+            found[key] = trial.record, found.get(key, (None, 0))[1] + 1
+    return list(found.values())
+
+
+def _common_record(made: Sequence[tuple[dict[str, Any], int]]) -> dict[str, Any]:
     """What the trials' records say about versions, devices and commits, each value once."""
-    records = [trial.record for trial in trials if trial is not None]
     return {
-        key: sorted({json.dumps(record.get(key), sort_keys=True) for record in records})
-        for key in ("versions", "commit", "device", "cpu", "dtype")
+        key: sorted({json.dumps(record.get(key), sort_keys=True) for record, _ in made})
+        for key in MADE
     }
 
 
-def _environments(trials: Any) -> tuple[str, ...]:
+def _environments(made: Sequence[tuple[dict[str, Any], int]]) -> tuple[str, ...]:
     """A note when trials that are compared were computed by different versions or CPUs."""
     counts: Counter[str] = Counter()
-    for trial in trials:
-        if trial is not None:
-            named = {**trial.record["versions"], "cpu": trial.record.get("cpu", "not noted")}
-            counts[", ".join(f"{name} {value}" for name, value in named.items())] += 1
+    for record, count in made:
+        named = {**record["versions"], "cpu": record.get("cpu", "not noted")}
+        counts[", ".join(f"{name} {value}" for name, value in named.items())] += count
     if len(counts) < 2:
         return ()
     parts = "; ".join(f"{count} with {where}" for where, count in counts.most_common())

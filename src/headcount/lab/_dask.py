@@ -177,7 +177,7 @@ class DaskExecutor(TrialExecutor):
             worker, problem = next(iter(problems.items()))
             raise ExecutionError(f"the worker {worker} {problem}; install the same there")
 
-    def _ask(self, workers: Sequence[str]) -> dict[str, str]:
+    def _ask(self, workers: list[str]) -> dict[str, str]:
         """Why some of these workers do not fit; from now on they are left out."""
         answers = self._client.run(
             describe_worker, self._locations, self._settings, workers=workers, on_error="return"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..core import BadArgument, Call, Named, PaperRegistry, check_choice, check_count
-from ._address import content_address, plain
+from ._address import address_of, plain
 from ._context import Context
 from ._verdicts import Finding
 
@@ -112,7 +112,7 @@ class Trial:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "config", plain(self.config))
-        address = content_address(self.measurement.name, self.measurement.version, self.config)
+        address = address_of(self.measurement.name, self.measurement.version, self.config)
         object.__setattr__(self, "address", address)
 
     @property

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import sqlite3
 import stat
@@ -19,7 +20,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -76,9 +77,9 @@ class Index:
             kind, seconds = _HEAD.unpack_from(copy)
             if kind in kinds:  # it is not where that has been damaged
                 found, (outcome, reason) = _state_of(state)
-                made, layout = kinds[kind]
+                made, fields = kinds[kind]
                 record = {"outcome": outcome, "reason": reason, "seconds": seconds, **made}
-                yield key.hex(), found, StoredTrial(_arrays(copy, layout), record)
+                yield key.hex(), found, StoredTrial(_arrays(copy, fields), record)
 
     def add(self, entries: Mapping[str, tuple[Signature, StoredTrial]]) -> None:
         """Note trials, all or none; their files have just been checked."""
@@ -216,8 +217,18 @@ def _select(
         row = database.execute("SELECT text FROM kinds WHERE id = ?", (kind,)).fetchone()
         if row is not None and isinstance(row[0], bytes) and _digest(row[0]) == kind:
             made, layout = json.loads(row[0])
-            kinds[kind] = made, [(name, np.dtype(d), tuple(shape)) for name, d, shape in layout]
+            kinds[kind] = made, _fields(layout)
     return rows
+
+
+def in_short(trial: StoredTrial, shared: dict[str, Any]) -> StoredTrial:
+    """The trial as its copy would give it back; equal parts of records are `shared`."""
+    record = {"outcome": trial.outcome, "reason": trial.reason, "seconds": trial.record["seconds"]}
+    for name in MADE:
+        if name in trial.record:
+            value = trial.record[name]
+            record[name] = shared.setdefault(repr(value), value)
+    return StoredTrial(trial.payload, record)
 
 
 def _kind(trial: StoredTrial) -> bytes:
@@ -227,13 +238,30 @@ def _kind(trial: StoredTrial) -> bytes:
     return json.dumps([made, layout]).encode()
 
 
-def _arrays(copy: bytes, layout: list[tuple[str, np.dtype, tuple[int, ...]]]) -> dict[str, Any]:
-    arrays, at = {}, _HEAD.size
-    for name, dtype, shape in layout:
-        count = int(np.prod(shape, dtype=np.int64))
-        arrays[name] = np.frombuffer(copy, dtype, count, at).reshape(shape)
+class _Field(NamedTuple):
+    """Where an array lies in a copy."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    count: int
+    at: int
+
+
+def _fields(layout: Iterable[tuple[str, str, Sequence[int]]]) -> list[_Field]:
+    fields, at = [], _HEAD.size
+    for name, code, shape in layout:
+        dtype, count = np.dtype(code), math.prod(shape)
+        fields.append(_Field(name, dtype, tuple(shape), count, at))
         at += count * dtype.itemsize
-    return arrays
+    return fields
+
+
+def _arrays(copy: bytes, fields: Iterable[_Field]) -> dict[str, np.ndarray]:
+    return {
+        field.name: np.frombuffer(copy, field.dtype, field.count, field.at).reshape(field.shape)
+        for field in fields
+    }
 
 
 def _state_of(state: bytes) -> tuple[Signature, State]:

@@ -28,6 +28,7 @@ _BEGINNINGS = {
     ".svg": b"<?xml ",
 }
 """Of unfinished files, by the last part of the name that they were to get."""
+_SIGNS = (".tmp", ".stop", ".probe")
 _RUNNING = {".lock": _locks.BEGINNING, ".json": b'{"label": ', ".trace": b"Timeout ("}
 """Of what a trial under way has beside it, by the last part of the name."""
 
@@ -36,13 +37,13 @@ def remove_leftovers(folder: Path, prefix: str = "") -> None:
     """Delete the unfinished files and signs of processes that are gone; those of others stay."""
     with contextlib.suppress(FileNotFoundError), inside(folder) as held:
         for name in held.names():
-            if not name.startswith(prefix):
+            if not name.endswith(_SIGNS) or not name.startswith(prefix):
                 continue
             path = folder / name
             if path.suffix == ".tmp":
                 beginning = _BEGINNINGS.get(path.with_suffix("").with_suffix("").suffix)
             else:
-                beginning = STOP if path.suffix in (".stop", ".probe") else None
+                beginning = STOP
             if beginning is not None and is_abandoned(path):
                 _remove(held, name, beginning)
 

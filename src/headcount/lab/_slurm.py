@@ -303,6 +303,11 @@ class SlurmExecutor(TrialExecutor):
         self._take_answers(element)
         calls, element.calls = element.calls, {}
         begun = {address for address in calls if began_path(self._answers, address).exists()}
+        if state.name not in ITS_OWN_END or not begun:
+            self._news.put(
+                f"the SLURM job {element.job.job_id} ended as {state.name}; "
+                f"its trials are submitted again"
+            )
         for address, call in calls.items():
             text = f"its SLURM job {element.job.job_id} ended as {state.name}, "
             text += f"log: {element.job.paths.stderr}"

@@ -21,7 +21,7 @@ from ..core import (
 )
 from ._errors import CorruptFile, NewerFormat, StorageError
 from ._files import FORMAT, read_file, read_note, write_file, write_note
-from ._index import Index, State, free_name
+from ._index import Index, State, free_name, in_short
 from ._leftovers import remove_leftovers, remove_ours, running_addresses
 from ._locks import Holder, claim, holder, is_claimed
 from ._stored import Signature, StoredTrial, checked, signature
@@ -147,10 +147,10 @@ class Store:
             return None
 
     def read_all(self, addresses: Iterable[str]) -> dict[str, StoredTrial | None]:
-        """Many trials; of the small ones the copies in the index, whose records are in short."""
-        addresses = list(addresses)
+        """Many trials, with records in short; of small ones the copies in the index."""
+        addresses, shared = list(addresses), {}
         known = self.index.copies(addresses)
-        return self._verified(addresses, known, lambda trial: trial, None)
+        return self._verified(addresses, known, lambda trial: in_short(trial, shared), None)
 
     def states(self, addresses: Iterable[str]) -> dict[str, State]:
         """(outcome, reason) of many trials, ("missing", "") without one.
@@ -320,4 +320,5 @@ def _unreadable(folder: Path, error: OSError) -> BadArgument:
 
 def _in_words(error: OSError) -> str:
     """The reason, with the name of what is a link."""
-    return f"{error.filename} {error.strerror}" if error.errno == errno.ELOOP else error.strerror
+    reason = error.strerror or str(error)
+    return f"{error.filename} {reason}" if error.errno == errno.ELOOP else reason

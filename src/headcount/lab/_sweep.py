@@ -180,6 +180,8 @@ class _Loop:
 
     def _work_off(self) -> None:
         """Until every planned trial is there: results that vanish meanwhile are computed again."""
+        if not self.queue:
+            return  # all were there a moment ago
         for _ in range(_ROUNDS):
             while self.queue or self.futures or self.busy:
                 self._turn()

@@ -64,6 +64,11 @@ def _split(equation: Equation, x: Value) -> list[Value]:
     return [Value(part, x.nonnegative) for part in parts]
 
 
+def _unstack(equation: Equation, x: Value) -> list[Value]:
+    rows = np.moveaxis(x.array, equation.params["axis"], 0)
+    return [Value(np.array(rows[k], dtype=rows.dtype), x.nonnegative) for k in range(len(rows))]
+
+
 def _pad(equation: Equation, x: Value, filler: Value) -> Value:
     """Edges may be negative (they cut), gaps are put between entries."""
     config = equation.params["padding_config"]
@@ -187,6 +192,7 @@ RULES: dict[str, Rule] = {
     "split": _split,
     "concatenate": _joined(lambda eqn, parts: np.concatenate(parts, eqn.params["dimension"])),
     "stack": _joined(lambda eqn, parts: np.stack(parts, eqn.params["axis"])),
+    "unstack": _unstack,
     "pad": _pad,
     "iota": _iota,
     "convert_element_type": _convert,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
-from ..core import BadArgument, Call
+from ..core import BadArgument, Call, Registry
 from ._claim import Claim
 from ._facts import facts
 from ._registry import claims
 
-_REGISTRIES = {"claim": claims, "fact": facts}
+_REGISTRIES: dict[str, Registry[Any]] = {"claim": claims, "fact": facts}
 
 
 def named_claim(kind: str, name: str, factor: float, dropped: tuple[str, ...]) -> Claim:

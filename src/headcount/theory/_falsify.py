@@ -191,8 +191,10 @@ def falsify(
 
 def _described(claim: Claim, result: Falsification) -> Falsification:
     """The instance's sizes and points; for a lemma also in words, LaTeX and Python."""
+    top = max([row.ratio for row in result.per_size], default=0.0)
     if result.worst is None:
-        return result
+        known = result.where == _ROUNDING and top > 0
+        return replace(result, worst_ratio=top) if known else result
     if not isinstance(claim, Lemma):
         fields = arrays_of(result.worst)
         points = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields.items()}
@@ -201,14 +203,12 @@ def _described(claim: Claim, result: Falsification) -> Falsification:
     result = replace(result, sizes=claim.sizes_of(result.worst), points=points)
     if not result.violated:
         where = f"{result.where}; {in_words(claim, result.worst)}"
-        top = max([row.ratio for row in result.per_size], default=0.0)
         if top < 0:  # no two sides can be compared
             return replace(result, where=_ROUNDING, worst_ratio=float("nan"))
         # Balls that agree on a limit from below are better than float64 that went past it.
         return replace(result, where=where, worst_ratio=min(result.worst_ratio, top))
     verdict = judge(claim, result.worst, result.variant)
     words = shown(claim, result.variant, result.worst, verdict.lhs, verdict.rhs)
-    top = max([row.ratio for row in result.per_size], default=0.0)
     worst = result.worst_ratio if claim.kind is Kind.IDENTITY else max(top, result.worst_ratio)
     return replace(result, shown=words, worst_ratio=worst)
 

@@ -289,7 +289,7 @@ def _instance_class(name: str, spaces: Mapping[str, Space], sizes: Mapping[str, 
         found = (space.outside(_raw_of(k, space, instance), own) for k, space in spaces.items())
         return next((problem for problem in found if problem is not None), None)
 
-    ranges = {own: (sizes[key].low, sizes[key].high) for key, own in counts.items()}
+    ranges = tuple((own, sizes[key].low, sizes[key].high) for key, own in counts.items())
     inside = {"ranges": ranges, "outside": outside}
     made = dataclasses.make_dataclass(name, fields, bases=(Domain,), frozen=True, namespace=inside)
     return instance_class(made)

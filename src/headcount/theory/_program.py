@@ -42,7 +42,8 @@ def inner_programs(equation: Equation) -> Iterator[Program]:
 
 def equations(program: Program) -> Iterator[Equation]:
     """All equations, those of inner programs included."""
-    for equation in getattr(program, "jaxpr", program).eqns:
+    jaxpr: Any = getattr(program, "jaxpr", program)
+    for equation in jaxpr.eqns:
         yield equation
         for inner in inner_programs(equation):
             yield from equations(inner)
@@ -53,7 +54,7 @@ def described(program: Program) -> tuple[Any, ...]:
 
     Rules for derivatives are left out; what they do is a program of its own.
     """
-    jaxpr = getattr(program, "jaxpr", program)
+    jaxpr: Any = getattr(program, "jaxpr", program)
     names: dict[Any, int] = {}
 
     def atom(value: Any) -> Any:
@@ -89,7 +90,7 @@ def _part(value: Any) -> Any:
 
 def rounded_constants(program: Program) -> Iterator[tuple[float, Equation | None]]:
     """Constants that have passed through float32, each with the equation that takes it, if any."""
-    jaxpr = getattr(program, "jaxpr", program)
+    jaxpr: Any = getattr(program, "jaxpr", program)
     own = dict(zip(jaxpr.constvars, getattr(program, "consts", ()), strict=False))
     steps = [(step, step.invars) for step in jaxpr.eqns]
     for step, atoms in (*steps, (None, jaxpr.outvars)):

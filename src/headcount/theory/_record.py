@@ -39,7 +39,7 @@ Shape = Mapping[str, Any]
 class Choice:
     """A name among several, such as an activation; the first is the default.
 
-    With `others`, a function that says why a name is none, more names are allowed than are searched.
+    With `others`, which says why a name is none, more names are allowed than are searched.
     """
 
     def __init__(self, *names: str, others: Callable[[str], str | None] | None = None) -> None:

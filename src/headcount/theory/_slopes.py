@@ -40,6 +40,18 @@ def by_known_rules(function: Callable[..., Any], *arguments: Any) -> Callable[..
     return lambda *values: jax.tree.unflatten(tree, run(*jax.tree.leaves(values)))
 
 
+def derivatives(sides: Callable[..., Any], point: Any) -> tuple[Callable[..., Any], ...]:
+    """The sides (lhs, rhs, ...), and the first and second derivatives of rhs - lhs."""
+    plain = by_known_rules(sides, point)
+
+    def gap(flat: Any) -> Any:
+        lhs, rhs, *_ = plain(flat)
+        return rhs - lhs
+
+    slopes = by_known_rules(jax.jacfwd(gap), point)  # once more: a rule may hide another
+    return plain, slopes, lambda flat: jnp.diag(jax.jacfwd(slopes)(flat))
+
+
 def _without_foreign(value: Any) -> Any:
     """A program, or a parameter of an equation, in which others' rules are gone."""
     if isinstance(value, (tuple, list)):

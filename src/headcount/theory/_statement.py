@@ -199,7 +199,8 @@ class Statements:
         `right` is the right side where constants alone make it, and the function then returns the
         left side only; `trivial(k)` is what is known without the claim. `asks` names
         the fields whose spaces are hypotheses: by default those that the function takes, all where
-        it takes the point whole. `given` are hypotheses beside those, `tight` known worst points, `notes` the notes on the text.
+        it takes the point whole. `given` are hypotheses beside those,
+        `tight` known worst points, `notes` the notes on the text.
         """
         declared = {"where": where, "says": says, "proved": proved, "notes": notes, "also": also}
         return lambda function: claims.add(  # type: ignore[return-value]
@@ -362,7 +363,7 @@ def count_slowly(
     seed: int,
     repetitions: int,
 ) -> int:
-    """How often the slow twin's inequality fails, on points drawn one by one from its own stream."""
+    """How often the slow twin's inequality fails, on points drawn from a stream of its own."""
     import jax
     import numpy as np
 

@@ -6,8 +6,7 @@ g(mid) + g'(box) (box - mid) with the derivative enclosed on the lemma's own jax
 derivative keeps its sign, or g is convex and grows away from a face, the box is replaced by the
 face at which g is smallest, which decides sides that meet on a face. Boxes that stay open are
 halved. Sides that meet inside the domain can only be separated up to a factor 1 + tolerance, and
-the result says so. Derivatives are used only on boxes where no side may jump; they are those of
-the functions' own steps, see `_slopes.py`.
+the result says so. Derivatives (`_slopes.py`) are used only on boxes where no side may jump.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from flint import arb
@@ -33,7 +31,7 @@ from ._claim import Kind
 from ._lemma import Lemma
 from ._lemma_problems import check_program
 from ._prove import CONSTANT_ULPS
-from ._slopes import by_known_rules
+from ._slopes import derivatives
 from ._spaces import Ball, Box, Integers, Signs, Size, Space, length
 
 MOST_VARIABLES = 3
@@ -192,16 +190,8 @@ class _Search:
             fix = f"verify takes one to {MOST_VARIABLES}; falsify takes any number"
             raise BadArgument("lemma", lemma.id, problem, fix=fix)
         start = np.zeros(len(domains))
-        sides = by_known_rules(self._sides, start)
-
-        def gap(flat: Any) -> Any:
-            lhs, rhs, _ = sides(flat)
-            return rhs - lhs
-
-        slopes = by_known_rules(jax.jacfwd(gap), start)  # a rule may hide another
-        bends = lambda flat: jnp.diag(jax.jacfwd(slopes)(flat))  # noqa: E731
         self._values, self._slopes, self._bends = (
-            BallProgram(function, start, ulps=CONSTANT_ULPS) for function in (sides, slopes, bends)
+            BallProgram(f, start, ulps=CONSTANT_ULPS) for f in derivatives(self._sides, start)
         )
 
     def _domains(self, name: str) -> list[tuple[Interval | None, tuple[float, ...]]]:

@@ -36,7 +36,7 @@ class Domain:
 
     positive: ClassVar[tuple[str, ...]] = ()
     fractions: ClassVar[tuple[str, ...]] = ()
-    ranges: ClassVar[Mapping[str, tuple[int, int]]] = {}
+    ranges: ClassVar[tuple[tuple[str, int, int], ...]] = ()
 
     @property
     def sigma(self) -> Activation:
@@ -121,10 +121,12 @@ def _array_problem(instance: Any) -> str | None:
         if name in instance.fractions and not np.all(value < 1):
             return f"{name} = {value.tolist()} must be below 1"
         entries += value.size
-    for name, (low, high) in instance.ranges.items():
+    for name, low, high in instance.ranges:
         size = sizes[name] if name in sizes else getattr(instance, name)
         if not low <= size <= high:
-            return f"{name} = {size} is not from {low} to {high}"
+            return f"{name} = {size} is not " + (
+                f"from {low} to {high}" if low < high else f"{low}"
+            )
     heads = max(sizes.get("m", 0), 2 * sizes.get("half", 0))
     if entries > MOST_ENTRIES or heads > MOST_HEADS:
         return f"{entries} entries and {heads} heads are too many ({MOST_ENTRIES}, {MOST_HEADS})"

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 
 import numpy as np
 from pydantic import (
@@ -23,10 +23,14 @@ from pydantic import (
     model_validator,
 )
 
-from ..core import BadArgument, Choice, Loss, check_kind, losses, papers, suggestion
+from ..core import BadArgument, Choice, Loss, check_kind, losses, papers, parse_json, suggestion
 from ._recipes import Recipe, inverse_root, recipe_of
 from ._recorders import recorders
+from ._runfile import load_run, no_run
 from ._setup import KEEP
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 PROJECTED = ("projgd", "projsgd")
 """The optimisers that project."""
@@ -39,7 +43,7 @@ class Options(dict[str, Any]):
         raise TypeError("a configuration does not change; make another one")
 
     __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = _refused
-    __ior__ = _refused  # type: ignore[assignment]
+    __ior__ = _refused
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(json.dumps(self, sort_keys=True, default=str))
@@ -238,17 +242,15 @@ def _example(default: ProblemConfig, field: str) -> str:
 
 def config_of_run(path: str | Path) -> TrainConfig:
     """The configuration that a run file was trained with, read from its attributes."""
-    import xarray as xr
+    return config_in(load_run(path), path)
 
+
+def config_in(stored: xr.Dataset, path: str | Path) -> TrainConfig:
+    """The configuration among the attributes of a run file."""
     try:
-        with xr.open_dataset(path, engine="h5netcdf") as stored:
-            values = json.loads(stored.attrs["config"])
-    except (OSError, KeyError, ValueError) as error:
-        fix = "give a file of headcount train, or of run.save(path, config=TrainConfig(...))"
-        problem = "cannot be read" if isinstance(error, OSError) else "holds no configuration"
-        if isinstance(error, FileNotFoundError):
-            problem = "does not exist"
-        raise BadArgument("run", str(path), f"is not a run: it {problem}", fix=fix) from None
+        values = dict(parse_json(str(stored.attrs["config"])))
+    except (KeyError, TypeError, ValueError):
+        raise no_run(path, "it holds no configuration") from None
     unknown = sorted(set(values) - set(TrainConfig.model_fields))
     if unknown:
         problem = f"was written by another version, with the fields {', '.join(unknown)}"

@@ -51,7 +51,7 @@ class UpdateRule(Named):
         taken = inspect.signature(optimisers[self.name]).parameters
         given = {name: values[name] for name in taken if name in values}
         same = taken.keys() == given.keys() and optimisers[self.name](**given) == self
-        return (_rule, (self.name, tuple(given.items()))) if same else None
+        return (_made, (self.name, tuple(given.items()))) if same else None
 
 
 def gd(eta: float) -> UpdateRule:
@@ -188,7 +188,7 @@ for _rule in (gd, projgd, projsgd, sgd, momentum, adam, adamw):
     optimisers.register(_rule.__name__, _rule)
 
 
-def _rule(name: str, given: tuple[tuple[str, Any], ...]) -> UpdateRule:
+def _made(name: str, given: tuple[tuple[str, Any], ...]) -> UpdateRule:
     return optimisers[name](**dict(given))
 
 

@@ -11,8 +11,9 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..core import Array, BadArgument, Shown, check_choice, mappable, replacing
+from ..core import Array, BadArgument, Shown, check_choice, mappable
 from ..core._tree import named_leaves
+from ._runfile import write_run
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -157,7 +158,7 @@ class Run(Shown):
         return sets
 
     def save(self, path: str | Path, config: Any = None) -> Path:
-        """Write the run to `path` (netCDF), complete or not at all.
+        """Write the run to `path` (netCDF with a checksum), complete or not at all.
 
         `config` is the `TrainConfig` that describes a run of `train`, so that `headcount audit`
         can read it from the file; runs of `run_config` have it already.
@@ -165,8 +166,7 @@ class Run(Shown):
         if config is not None:
             self.settings.update(_described(config, self.settings))
         target = Path(path)
-        with replacing(target) as partial:
-            self.to_xarray().to_netcdf(partial, engine="h5netcdf")
+        write_run(target, self.to_xarray())
         return target
 
 

@@ -12,12 +12,13 @@ import numpy as np
 from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precision
 from ..core._tree import named_leaves
 from ._build import build_data, build_model
-from ._config import config_of_run
+from ._config import config_in
 from ._loop import Loop, Problem
 from ._programs import programs
 from ._recorders import Recorder
 from ._rules import gd
 from ._run import Run
+from ._runfile import load_run, no_run
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,13 +29,10 @@ _NEEDED = ("seed", "recorded_step", "loss_trace", "final_loss", "diverged_at")
 
 def read_run(path: str | Path) -> Run:
     """The run that `Run.save` wrote; a file of something else is a `BadArgument`."""
-    import xarray as xr
-
-    config = config_of_run(path)
+    stored = load_run(path)
+    config = config_in(stored, path)
     model = build_model(config, build_data(config))
-    with xr.open_dataset(path, engine="h5netcdf") as file:
-        stored = file.load()
-    sets = {field: _parameters(model, stored, label) for label, field in _SETS.items()}
+    sets = {field: _parameters(path, model, stored, label) for label, field in _SETS.items()}
     missing = [name for name in _NEEDED if name not in stored.variables]
     for label in ("initial", "final"):
         missing += [f"{label} parameters"] if sets[_SETS[label]] is None else []
@@ -42,10 +40,14 @@ def read_run(path: str | Path) -> Run:
     if missing:
         problem = f"was written by another version: without {', '.join(missing)}"
         raise BadArgument("run", str(path), problem, fix="train it again")
+    seeds = tuple(int(seed) for seed in stored["seed"].values)
+    if seeds != config.seeds or stored["loss_trace"].shape != (len(seeds), config.steps):
+        problem = "holds other seeds or steps than its configuration says"
+        raise BadArgument("run", str(path), problem, fix="train it again")
     recorded = [str(name) for name, v in stored.data_vars.items() if "recorded_step" in v.dims]
     return Run(
         settings={k: v for k, v in stored.attrs.items() if k != "seconds"},
-        seeds=tuple(int(seed) for seed in stored["seed"].values),
+        seeds=seeds,
         loss=stored["loss_trace"].values,
         final_loss=stored["final_loss"].values,
         average_loss=stored["average_loss"].values if "average_loss" in stored else None,
@@ -62,9 +64,14 @@ def read_run(path: str | Path) -> Run:
     )
 
 
-def _parameters(model: Any, stored: xr.Dataset, label: str) -> Any:
+def _parameters(path: str | Path, model: Any, stored: xr.Dataset, label: str) -> Any:
     """One set of parameters in the model's own structure, or None where it was not kept."""
-    return gathered(model, {str(k): v.values for k, v in stored.data_vars.items()}, f"{label}_")
+    found = gathered(model, {str(k): v.values for k, v in stored.data_vars.items()}, f"{label}_")
+    shapes = jax.tree.leaves(model.shapes(), is_leaf=lambda leaf: type(leaf) is tuple)
+    actual = [leaf.shape[1:] for leaf in jax.tree.leaves(found)]
+    if found is not None and actual != shapes:
+        raise no_run(path, f"its {label} parameters have the shapes {actual}, not {shapes}")
+    return found
 
 
 def gathered(model: Any, arrays: dict[str, Array], prefix: str) -> Any:

@@ -1,4 +1,4 @@
-"""Arda, Cayci and Eryilmaz (2026), Finite-Time Analysis of Gradient Descent for Shallow Transformers.
+"""Arda et al. (2026), Finite-Time Analysis of Gradient Descent for Shallow Transformers.
 
 Its models, data laws, fast paths and kernels by name, and its claims: `arda2026.claims["..."]`.
 """

@@ -43,11 +43,10 @@ class AttentionInstance(Domain):
     activation: str = "tanh"
 
     positive = ("nu",)
+    ranges = (("d", 1, 2),)
 
     def outside(self) -> str | None:
         """The rules are made for one or two features and for these activations."""
-        if self.q.shape[0] > 2:
-            return f"d = {self.q.shape[0]} is more than 2"
         return None if self.activation in STEEP else f"activation is not one of {STEEP}"
 
 

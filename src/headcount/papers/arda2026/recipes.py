@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...core import BadArgument, Query, activation_named
+from ...core import BadArgument, Query, activation_of
 from ...models import LastToken, seeded_query
 from ...training import Recipe
 from .feasible import omega, omega_indrnn
@@ -12,10 +12,10 @@ from .starts import paired_indrnn
 
 
 def _query(text: str, d: int) -> Query:
-    kind, _, seed = text.partition(":")
+    kind, _, seed = str(text).partition(":")
     if kind == "last" and not seed:
         return LastToken()
-    if kind == "seeded" and seed.isdigit():
+    if kind == "seeded" and seed.isdecimal() and len(seed) < 20:
         return seeded_query(d, int(seed))
     raise BadArgument("query", text, "is not known", fix='use "last" or "seeded:K"')
 
@@ -23,11 +23,11 @@ def _query(text: str, d: int) -> Query:
 def _pooled(
     T: int, d: int, width: int, *, init: str, activation: str = "tanh", query: str = "last"
 ) -> PooledAttention:
-    return PooledAttention(d, width, activation_named(activation), _query(query, d))
+    return PooledAttention(d, width, activation_of(activation), _query(query, d))
 
 
 def _indrnn(T: int, d: int, width: int, *, init: str, activation: str = "tanh") -> IndRNN:
-    return IndRNN(d, width, activation_named(activation))
+    return IndRNN(d, width, activation_of(activation))
 
 
 def _paired_indrnn(

@@ -39,7 +39,7 @@ class SlowConstants(Table):
 
     @cached_property
     def _smooth(self):
-        s0, s1, s2 = activation(self.num, self.symbols["activation"]).bounds
+        _s0, s1, s2 = activation(self.num, self.symbols["activation"]).bounds
         return naive.smoothness_constants(
             self.num, s1, s2, norm(self.num, self.symbols["U"]), self.form
         )

@@ -9,7 +9,8 @@ from ...core import facade
 
 _find = facade(
     __name__,
-    model="READOUTS MultiHeadAttention MultiHeadParams HeadGroups LinearModel LinearParams spread_readout",
+    model="READOUTS MultiHeadAttention MultiHeadParams HeadGroups LinearModel LinearParams "
+    "spread_readout",
     starts="zero first_step_row two_phase two_phase_groups",
     dm1="DM1",
     dm2="DM2 Planted",

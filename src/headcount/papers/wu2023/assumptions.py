@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...theory import Sides, instance_class
-from ...theory.domain import Domain
+from ...theory.domain import MOST_ENTRIES, Domain
 from ...theory.families import shaped
 from ...theory.slow import Arithmetic, dot, flat, norm, softmax
 from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
@@ -35,9 +35,7 @@ class DataInstance(Domain):
     X: Float[Array, "n T d"]
     u: Float[Array, "T"]
 
-    def outside(self) -> str | None:
-        """Assumption 3 is about pairs."""
-        return None if self.X.shape[0] >= 2 else "needs two samples"
+    ranges = (("n", 2, MOST_ENTRIES),)  # Assumption 3 is about pairs
 
 
 def _draw(rng: np.random.Generator, count: int, *, n: int, T: int, d: int) -> DataInstance:

@@ -23,9 +23,7 @@ from .naive import Data
 class ScalarTokens(ModelInstance):
     """An encoder on tokens of one feature."""
 
-    def outside(self) -> str | None:
-        """d = 1."""
-        return None if self.X.shape[2] == 1 else f"d = {self.X.shape[2]} is not 1"
+    ranges = (("d", 1, 1),)
 
 
 @instance_class
@@ -33,9 +31,7 @@ class ScalarTokens(ModelInstance):
 class OneToken(ModelInstance):
     """An encoder on samples of one token."""
 
-    def outside(self) -> str | None:
-        """d_s = 1."""
-        return None if self.X.shape[1] == 1 else f"d_s = {self.X.shape[1]} is not 1"
+    ranges = (("T", 1, 1),)
 
 
 def _draw(rng: Any, count: int, *, kind: type[ModelInstance], **shape: int) -> ModelInstance:

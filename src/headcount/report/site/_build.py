@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -12,11 +14,18 @@ from typing import Any
 import jinja2
 
 from ... import __version__
-from ...core import BadArgument, json_text, papers
+from ...core import (
+    BadArgument,
+    follow_no_link_below,
+    json_text,
+    papers,
+    read_inside,
+    remove_inside,
+)
 from ...lab import Store, figures, write_atomically
 from ...theory import Claim, errata
 from ._claims import LogAxis, claim_rows, proof, prose, shown
-from ._results import FILES, FigureResult, figure_results, stored_json
+from ._results import FigureResult, figure_results, stored_json
 
 MARKER = "headcount-report.json"
 SHOWN_ROWS = 60
@@ -32,12 +41,16 @@ class Site:
 
     def write(self) -> None:
         """Write all files; remove those of an earlier report that are no longer part of it."""
+        follow_no_link_below(self.folder)
         old = self._earlier()
         for name, content in self.files.items():
             write_atomically(self.folder / name, content, sync=False)
         for name in set(old) - set(self.files):
-            (self.folder / name).unlink(missing_ok=True)
-        marker = {"program": "headcount", "files": sorted(self.files)}
+            remove_inside(self.folder / name)
+        marker = {
+            "program": "headcount",
+            "files": {name: _hash(content) for name, content in sorted(self.files.items())},
+        }
         write_atomically(self.folder / MARKER, json_text(marker).encode(), sync=False)
 
     def check(self) -> None:
@@ -52,12 +65,22 @@ class Site:
             )
 
     def _earlier(self) -> list[str]:
-        marker = self.folder / MARKER
-        if not marker.exists():
+        """What an earlier report wrote and nobody has changed since."""
+        try:
+            listed = json.loads(read_inside(self.folder / MARKER))["files"]
+        except (OSError, ValueError, KeyError, TypeError):
             return []
-        listed = json.loads(marker.read_text(encoding="utf-8"))["files"]
-        root = self.folder.resolve()
-        return [name for name in listed if root in (root / name).resolve().parents]
+        root, found = self.folder.resolve(), []
+        for name, digest in listed.items() if isinstance(listed, dict) else ():
+            with contextlib.suppress(OSError):
+                inside = root in (root / name).resolve().parents
+                if inside and _hash(read_inside(self.folder / name)) == digest:
+                    found.append(name)
+        return found
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def build_site(results: Path, folder: Path) -> Site:
@@ -93,9 +116,8 @@ def build_site(results: Path, folder: Path) -> Site:
 
 def _figure_page(site: Site, page: Any, result: FigureResult, same: list[FigureResult]) -> None:
     heading, rows = result.rows()
-    files = {name: (result.folder / name) for name in FILES if (result.folder / name).exists()}
-    for name, path in files.items():
-        site.files[f"figures/{result.slug}/{name}"] = path.read_bytes()
+    for name, content in result.files.items():
+        site.files[f"figures/{result.slug}/{name}"] = content
     numbers = {"columns": heading, "rows": rows}
     site.files[f"figures/{result.slug}/plotted.json"] = json_text(numbers, indent=None).encode()
     page(
@@ -107,7 +129,7 @@ def _figure_page(site: Site, page: Any, result: FigureResult, same: list[FigureR
         heading=heading,
         rows=rows,
         shown_rows=SHOWN_ROWS,
-        downloads=[*files, "plotted.json"],
+        downloads=[*result.files, "plotted.json"],
         choices=papers[result.paper].choices if result.paper in papers else (),
     )
 

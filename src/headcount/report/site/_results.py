@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import re
@@ -13,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core import BadArgument
+from ...core import BadArgument, read_inside
 from ...lab import SCALES, Figure, Store, figures
 from .._tables import seeds_text
+from ._pictures import harmless_svg
 
 FILES = ("figure.svg", "figure.pdf", "figure.png", "plotted.csv", "verdicts.json", "data.nc")
 """What `headcount reproduce` leaves for a figure; the site offers them for download."""
@@ -103,31 +105,54 @@ class FigureResult:
             (name, here.get(name), paper[name]) for name in paper if here.get(name) != paper[name]
         ]
 
+    @functools.cached_property
+    def files(self) -> dict[str, bytes]:
+        """What is offered for download: name -> content, pictures without what could run."""
+        found = {}
+        for name in FILES:
+            path = self.folder / name
+            try:
+                content = read_inside(path)
+                found[name] = harmless_svg(content) if name.endswith(".svg") else content
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError, RecursionError) as error:
+                raise _damaged(path, error) from error
+        return found
+
     @property
     def drawn(self) -> bool:
         """Whether there is a plot."""
-        return (self.folder / "figure.svg").exists()
+        return "figure.svg" in self.files
 
     @property
     def made_with(self) -> dict[str, str]:
         """Versions, device and dtype of the trials, from the data set."""
         import h5py
 
-        file = self.folder / "data.nc"
-        if not file.exists():
+        if "data.nc" not in self.files:
             return {}
-        with h5py.File(file, "r") as data:
-            records = json.loads(data.attrs.get("records", "{}"))
-        return {
-            name: ", ".join(_plainly(value) for value in values) for name, values in records.items()
-        }
+        try:
+            with h5py.File(io.BytesIO(self.files["data.nc"]), "r") as data:
+                records = json.loads(data.attrs.get("records", "{}"))
+            return {k: ", ".join(_plainly(value) for value in v) for k, v in records.items()}
+        except Exception as error:  # the library raises all kinds of them over what is no such file
+            raise _damaged(self.folder / "data.nc", error) from error
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Every plotted number: the heading of plotted.csv and its rows."""
-        file = self.folder / "plotted.csv"
-        text = file.read_text(encoding="utf-8") if file.exists() else "quantity\n"
-        heading, *rows = csv.reader(io.StringIO(text))
+        try:
+            text = self.files.get("plotted.csv", b"quantity\n").decode()
+            heading, *rows = csv.reader(io.StringIO(text))
+        except (ValueError, csv.Error) as error:
+            raise _damaged(self.folder / "plotted.csv", error) from error
         return heading, rows
+
+
+def _damaged(path: Path, error: Exception) -> BadArgument:
+    """One line that names the file."""
+    problem = f"is damaged or none of ours ({error})"
+    return BadArgument("out", str(path), problem, fix="remove it; headcount show writes it again")
 
 
 def _plainly(value: str) -> str:
@@ -141,7 +166,7 @@ def _plainly(value: str) -> str:
 def figure_results(store: Store) -> list[FigureResult]:
     """All reproductions in the folder, by figure; paper scale first, default options first."""
     found = [
-        FigureResult(path.parent, _OLDER | _read(path, "headcount show"))
+        FigureResult(path.parent, _checked(path, _read(path, "headcount show")))
         for path in (store.folder / "figures").rglob("verdicts.json")
     ]
     order = {scale: place for place, scale in enumerate(reversed(SCALES))}
@@ -157,6 +182,23 @@ _OLDER = {
     "seeds": [],
 }
 """What files of earlier versions may lack."""
+_KINDS = {"figure": str, "scale": str, "verdicts": list, "options": dict, "settings": dict,
+          "seeds": list}  # fmt: skip
+
+
+def _checked(path: Path, content: Any) -> Mapping[str, Any]:
+    """The content of verdicts.json, if it can be one."""
+    content = _OLDER | content if isinstance(content, dict) else {}
+    verdicts = content.get("verdicts")
+    if (
+        not all(isinstance(content.get(name), kind) for name, kind in _KINDS.items())
+        or content["scale"] not in SCALES
+        or not all(isinstance(each, dict) for each in verdicts)
+        or not all({"claim", "outcome", "sentence"} <= each.keys() for each in verdicts)
+        or not all(type(seed) is int for seed in content["seeds"])
+    ):
+        raise _damaged(path, ValueError("it holds no verdicts"))
+    return content
 
 
 def _natural(name: str) -> list[Any]:
@@ -172,7 +214,7 @@ def stored_json(store: Store, name: str) -> Any:
 
 def _read(path: Path, command: str) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return json.loads(read_inside(path))
+    except (OSError, ValueError, RecursionError) as error:
         fix = f"remove it; {command} writes it again"
         raise BadArgument("out", str(path), "is no JSON file", fix=fix) from error
