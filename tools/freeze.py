@@ -79,7 +79,8 @@ def points_of(claim: Any) -> Iterator[dict[str, Any]]:
         for case in experiment.cases if experiment is not None else ():
             drawn = experiment.draw(case, rng, DRAWS)
             for k in range(DRAWS):
-                yield fields_of(jax.tree.map(lambda leaf: leaf[k], drawn))  # noqa: B023
+                point = fields_of(jax.tree.map(lambda leaf: leaf[k], drawn))  # noqa: B023
+                yield {"drawn": True, **point}
 
 
 def fields_of(point: Any) -> dict[str, Any]:
@@ -108,11 +109,11 @@ def said(claim: Any, fields: dict[str, Any]) -> dict[str, Any]:
         point = instance_from(kind, values)
         for form in claim.variants:
             try:
-                at = _evaluator(claim, form)(point)
+                at = _evaluator(claim, form, drawn)(point)
             except Exception as error:
                 found[form] = f"{type(error).__name__}: {error}"[:200]
                 continue
-            names = [h.name for h in claim.hypotheses]
+            names = [] if drawn else [h.name for h in claim.hypotheses]
             measured = {n: [float(v), float(t)] for n, (v, t) in zip(names, at[0], strict=True)}
             found[form] = {
                 "hypotheses": measured,
@@ -125,13 +126,14 @@ def said(claim: Any, fields: dict[str, Any]) -> dict[str, Any]:
 _PROGRAMS: dict[Any, Any] = {}
 
 
-def _evaluator(claim: Any, form: str) -> Any:
+def _evaluator(claim: Any, form: str, drawn: bool) -> Any:
     def evaluate(point: Any) -> Any:
-        measured = [(h.value(point), h.limit(point, form)) for h in claim.hypotheses]
-        both = (claim.experiment or claim).sides(point, form)
+        asked = () if drawn else claim.hypotheses
+        measured = [(h.value(point), h.limit(point, form)) for h in asked]
+        both = (claim.experiment if drawn else claim).sides(point, form)
         return measured, both.lhs, both.rhs
 
-    return _PROGRAMS.setdefault((claim.id, form), jax.jit(evaluate))
+    return _PROGRAMS.setdefault((claim.id, form, drawn), jax.jit(evaluate))
 
 
 def bounds() -> Iterator[tuple[str, Any]]:
