@@ -15,17 +15,15 @@ from ._lemma import Lemma
 
 
 def line_of(lemma: Lemma, variant: str, value: float, step: Equation | None) -> str:
-    """" in line 3 of my_lemma.py": where the constant was made or, failing that, taken."""
+    """ " in line 3 of my_lemma.py": where the constant was made or, failing that, taken."""
     code = lemma.function.__code__
     file = Path(code.co_filename)
     closed_over = inspect.getclosurevars(lemma.function)
     line = _assigned(file, value, {**closed_over.globals, **closed_over.nonlocals})
     declared = [*lemma.constants.get(variant, {}).values(), *(h.threshold for h in lemma.given)]
-    if line is None and value in [part for part in declared if not callable(part)]:
-        line = code.co_firstlineno  # of the first decorator
-    if line is None:
+    if line is None and value not in [part for part in declared if not callable(part)]:
         line = _traced(file, step)
-    return "" if line is None else f" in line {line} of {file.name}"
+    return f" in line {line or code.co_firstlineno} of {file.name}"
 
 
 def _assigned(file: Path, value: float, names: Mapping[str, Any]) -> int | None:
