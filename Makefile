@@ -13,7 +13,7 @@ COMPILE_FAST := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_le
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
 
-.PHONY: help setup demo test check bench power chaos mutants versions docs dist format clean
+.PHONY: help setup demo test check bench power chaos slurm mutants versions docs dist format clean
 
 help:
 	@echo "make setup   create $(VENV) with pinned versions"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench   run the benchmarks, one JSON object each (BENCH=--strict: missed targets fail)"
 	@echo "make power   what the falsifier finds from a cold start: docs/power.md, hours"
 	@echo "make chaos   500 faults thrown at the lab, each survived or told, half an hour"
+	@echo "make slurm   a real SLURM of one machine, and 11 faults on it (root on Debian), 40 minutes"
 	@echo "make mutants how many planted bugs the tests catch, an hour or two"
 	@echo "make versions the tests that depend on versions, with the lowest and the newest ones"
 	@echo "make docs    the documentation site, strictly, into site/"
@@ -59,6 +60,9 @@ power: $(STAMP)
 
 chaos: $(STAMP)
 	$(BIN)/python -m tools.chaos $(CHAOS)
+
+slurm: $(STAMP)
+	$(BIN)/python -m tools.slurm_faults $(SLURM)
 
 mutants: $(STAMP)
 	$(BIN)/python -m tools.mutants $(MUTANTS)

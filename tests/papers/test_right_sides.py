@@ -213,7 +213,7 @@ def test_a_mean_loss_of_wu2023_is_two_nths_of_the_papers():
         claims["wu2023/proposition-1"].bound(replace(setting, loss=loss, n=5), "corrected")
         for loss in ("half-squared-sum", "mean-squared")
     )
-    assert own.trivial == near(float(instance.start_loss), rel=1e-9)
+    assert own.trivial == near(float(np.sum(np.square(instance.residual))) / 2)
     assert mean.rhs / own.rhs == mean.trivial / own.trivial == near(2 / 5)
 
 

@@ -107,10 +107,10 @@ def faults(programs: Sequence[Program], rng: np.random.Generator, name: str = ""
         if name and name not in primitives(closed.jaxpr):
             found.append(f"{number}: has no {name}")
         by_jax = [jax.tree.leaves(values[number]) for values in computed]
-        box = _enclosed(closed, [_box(*program.ends(x)) for x in program.arguments])
+        box = enclosure(closed, [box_of(*program.ends(x)) for x in program.arguments])
         enclosed += box is not None and all(map(_is_finite, box))
         for point, floats in zip(points[number], by_jax, strict=False):
-            ball = _enclosed(closed, [_box(x, x) for x in point])
+            ball = enclosure(closed, [box_of(x, x) for x in point])
             exact = floats if program.exact is None else _exactly(program.exact, point)
             where = f"{number} at {[x.tolist() for x in point]}"
             if ball is None:
@@ -122,7 +122,7 @@ def faults(programs: Sequence[Program], rng: np.random.Generator, name: str = ""
     return found + ["no box is enclosed"] * (not enclosed)
 
 
-def _box(low: Any, high: Any) -> Value:
+def box_of(low: Any, high: Any) -> Value:
     if low.dtype == bool:
         return Value(arrays.truth_of(low))
     if low.dtype != np.float64:
@@ -131,11 +131,11 @@ def _box(low: Any, high: Any) -> Value:
     return Value(balls(low.astype(object), high.astype(object)), bool(np.all(low >= 0)))
 
 
-def _enclosed(closed: Any, values: list[Value]) -> list[Value] | None:
+def enclosure(closed: Any, values: list[Value]) -> list[Value] | None:
     with at_precision(BITS), np.errstate(all="ignore"):
         try:
             run = _Interpreter(0)
-            constants = [_box(np.asarray(x), np.asarray(x)) for x in closed.consts]
+            constants = [box_of(np.asarray(x), np.asarray(x)) for x in closed.consts]
             return run.evaluate(closed.jaxpr, constants, values)
         except Undecided:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -34,7 +35,7 @@ def new_command(
     out
         Folder to write into.
     """
-    from ..core import BadArgument
+    from ..core import BadArgument, write_atomically
 
     if not (name.isidentifier() and name.isascii()) or name == "headcount":
         plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
@@ -45,12 +46,11 @@ def new_command(
         raise BadArgument("name", name, "is no citation key", fix="use one such as smith2030")
     files = scaffold(what, name)
     check_writable("out", out / name)
-    taken = [str(out / file) for file in files if (out / file).exists()]
+    taken = [str(out / file) for file in files if os.path.lexists(out / file)]
     if taken:
         raise BadArgument("name", name, f"{taken[0]} exists", fix="choose another name")
     for file, text in files.items():
-        (out / file).parent.mkdir(parents=True, exist_ok=True)
-        (out / file).write_text(text, encoding="utf-8")
+        write_atomically(out / file, text.encode())
         print(out / file)
     print(f"Try it: {_FIRST[what].format(name=name)}; test it: pytest")
     return 0

@@ -204,7 +204,7 @@ def _check_layout(
 ) -> None:
     """What no tile's checksum covers: names, shapes, types, positions and the attributes."""
     o, symmetric = problem.width, file.attrs["headcount_x2"] == ""
-    shape = (plan.n1 * o, plan.n2 * o)
+    shape: tuple[int, ...] = (plan.n1 * o, plan.n2 * o)
     count = tile_count(plan.n1, plan.n2, plan.tile, symmetric=symmetric)
     wanted = dict.fromkeys(("total", *kept), (shape, problem.dtype))
     wanted["checksum"] = ((count,), "int64")

@@ -244,7 +244,7 @@ class _Field(NamedTuple):
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
-    count: int
+    size: int
     at: int
 
 
@@ -259,7 +259,7 @@ def _fields(layout: Iterable[tuple[str, str, Sequence[int]]]) -> list[_Field]:
 
 def _arrays(copy: bytes, fields: Iterable[_Field]) -> dict[str, np.ndarray]:
     return {
-        field.name: np.frombuffer(copy, field.dtype, field.count, field.at).reshape(field.shape)
+        field.name: np.frombuffer(copy, field.dtype, field.size, field.at).reshape(field.shape)
         for field in fields
     }
 

@@ -148,7 +148,8 @@ class Store:
 
     def read_all(self, addresses: Iterable[str]) -> dict[str, StoredTrial | None]:
         """Many trials, with records in short; of small ones the copies in the index."""
-        addresses, shared = list(addresses), {}
+        addresses = list(addresses)
+        shared: dict[str, Any] = {}
         known = self.index.copies(addresses)
         return self._verified(addresses, known, lambda trial: in_short(trial, shared), None)
 

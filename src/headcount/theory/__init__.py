@@ -91,6 +91,6 @@ from ._subject import slack_table as slack_table
 from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge
-from ._verify import Verification as Verification
+from ._verification import Verification as Verification
 from ._verify import verify as verify
 from .lemma_files import lemmas_of as lemmas_of

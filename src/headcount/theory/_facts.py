@@ -19,7 +19,7 @@ from ..core import (
     write_atomically,
 )
 from ._lemma import Lemma
-from ._verify import Verification
+from ._verification import Verification
 
 FILE = "verified.json"
 

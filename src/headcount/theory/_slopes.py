@@ -56,7 +56,7 @@ def _without_foreign(value: Any) -> Any:
     """A program, or a parameter of an equation, in which others' rules are gone."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(_without_foreign, value))
-    if isinstance(value, ClosedJaxpr):
+    if isinstance(value, ClosedJaxpr) and value.jaxpr is not value:  # one class since JAX 0.12
         return value.replace(jaxpr=_without_foreign(value.jaxpr))
     if not isinstance(value, Jaxpr) or not any(map(_brings_a_rule, equations(value))):
         return value

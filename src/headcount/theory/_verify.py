@@ -11,19 +11,18 @@ the result says so. Derivatives (`_slopes.py`) are used only on boxes where no s
 
 from __future__ import annotations
 
-import enum
 import itertools
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from flint import arb
 
-from ..core import BadArgument, check_count, check_nonnegative, ordered
+from ..core import BadArgument, check_count, check_nonnegative
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, hull
 from ._cells import Cell, Interval, Point, at_point, halves, lowest_face, middle, probes, volume
@@ -33,83 +32,13 @@ from ._lemma_problems import check_program
 from ._prove import CONSTANT_ULPS
 from ._slopes import derivatives
 from ._spaces import Ball, Box, Integers, Signs, Size, Space, length
+from ._verification import Answer, Verification
 
 MOST_VARIABLES = 3
 MOST_CASES = 1024
 """Combinations of discrete choices and sizes that are gone through one by one."""
 BITS = 96
 TOLERANCE = 1e-9
-
-
-class Answer(enum.StrEnum):
-    """What a verification says."""
-
-    PROVED = "proved"
-    FALSE = "false"
-    OPEN = "open"
-    EMPTY = "empty"
-    """No point of the domain meets the hypotheses: there is nothing to prove."""
-
-
-@dataclass(frozen=True)
-class Verification:
-    """The outcome on the whole domain.
-
-    `touching` says that the sides meet (or nearly do) where no face decides: there it is proved
-    that lhs <= (1 + tolerance) rhs. `open_share` is the share of the domain that stays open.
-    """
-
-    claim: str
-    variant: str
-    answer: Answer
-    boxes: int
-    open_share: float
-    touching: bool
-    tolerance: float
-    seconds: float
-    instance: dict[str, Any] = field(default_factory=dict)
-    sides: tuple[float, float] = (float("nan"), float("nan"))
-    excess: str = ""
-    """lhs - rhs at the counterexample."""
-    admissible: bool | None = True
-    """Whether a point meets the hypotheses; None: none was found, and none was ruled out."""
-
-    @property
-    def message(self) -> str:
-        """One sentence for a reader."""
-        if self.answer is Answer.FALSE:
-            shown = ", ".join(f"{name}={value}" for name, value in self.instance.items())
-            left, right = ordered(*self.sides, 9)
-            if left == right:  # float64 does not tell them apart
-                return f"false: {left} exceeds {right} by {self.excess} at {shown}"
-            return f"false: {left} > {right} at {shown}"
-        if self.answer is Answer.OPEN:
-            return f"open: {self.open_share:.3g} of the domain is not decided"
-        if self.answer is Answer.EMPTY:
-            return "empty: no point of the domain meets the hypotheses, so nothing is said"
-        proved = "proved on the whole domain"
-        if self.touching:
-            proved = (
-                f"proved up to a factor 1 + {self.tolerance:g}: the sides meet inside the domain"
-            )
-        if self.admissible is None:
-            return f"{proved}; no point was found that meets the hypotheses"
-        return proved
-
-    def to_json(self) -> dict[str, Any]:
-        """The keys that `verify --json` prints."""
-        return {
-            "claim": self.claim,
-            "variant": self.variant,
-            "answer": str(self.answer),
-            "boxes": self.boxes,
-            "open_share": self.open_share,
-            "touching": self.touching,
-            "tolerance": self.tolerance,
-            "instance": self.instance,
-            "admissible": self.admissible,
-            "message": self.message,
-        }
 
 
 def verify(
@@ -125,8 +54,19 @@ def verify(
     check_nonnegative("tolerance", tolerance)
     if lemma.kind is Kind.IDENTITY:
         raise BadArgument("lemma", lemma.id, "is an equality", fix="verify an inequality")
-    started = time.perf_counter()
     found = Verification(lemma.id, name, Answer.PROVED, 0, 0.0, False, tolerance, 0.0)
+    started = time.perf_counter()
+    try:
+        found = _searched(lemma, most, found)
+    except Unsupported as error:
+        problem = f"cannot be enclosed: {error}"
+        found = replace(found, answer=Answer.OPEN, open_share=1.0, problem=problem)
+    return replace(found, seconds=time.perf_counter() - started)
+
+
+def _searched(lemma: Lemma, most: int, found: Verification) -> Verification:
+    """The answer at all sizes, with at most so many boxes."""
+    name, tolerance = found.variant, found.tolerance
     total = open_volume = 0.0
     is_open, admissible = False, set[bool | None]()
     for sizes in _all_sizes(lemma):
@@ -141,8 +81,7 @@ def verify(
                 found, boxes=found.boxes + part.boxes, touching=found.touching or part.touching
             )
             if part.point is not None:
-                found = replace(found, answer=Answer.FALSE, **search.shown(part.point))
-                return replace(found, seconds=time.perf_counter() - started)
+                return replace(found, answer=Answer.FALSE, **search.shown(part.point))
             if True not in admissible:
                 admissible.add(search.admits(cell))
     share = open_volume / total if total else float(is_open)
@@ -150,8 +89,7 @@ def verify(
     if admissible == {False}:
         answer = Answer.EMPTY
     met = True if True in admissible else None if None in admissible else False
-    spent = time.perf_counter() - started
-    return replace(found, answer=answer, open_share=share, seconds=spent, admissible=met)
+    return replace(found, answer=answer, open_share=share, admissible=met)
 
 
 def _all_sizes(lemma: Lemma) -> Iterator[dict[str, int]]:
@@ -337,11 +275,10 @@ class _Search:
             return program.run(BITS, [box])
         except (Undecided, ZeroDivisionError):
             return None
-        except Unsupported as error:
+        except Unsupported:
             if program is not self._values:  # a proof can do without slopes
                 return None
-            problem = f"cannot be enclosed: {error}"
-            raise BadArgument("lemma", self.lemma.id, problem, fix="use falsify") from error
+            raise
 
     def _violates(self, point: Point) -> bool:
         found = self._run(self._values, at_point(point))

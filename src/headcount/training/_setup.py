@@ -52,7 +52,7 @@ def check_seeds(seeds: tuple[int, ...]) -> None:
     if not seeds:
         raise BadArgument("seeds", seeds, "is empty", fix="for example seeds=0:5")
     for seed in seeds:
-        check_count("seeds", seed, least=0)
+        check_count("seed", seed, least=0)
     if len(set(seeds)) < len(seeds):
         raise BadArgument("seeds", seeds, "names a seed twice", fix="for example seeds=0:5")
 
