@@ -5,8 +5,8 @@
 
 Parts: `sides` (hypotheses and both sides of every claim and form on seeded points, the corpus and
 the known constructions), `bounds` (every right side at settings of every paper), `commands`
-(`audit`, `count`, `compare`, `list` as JSON), `declared` (words of every claim), `certificates`, `figures` (payloads and
-verdicts at smoke scale), `errata`. Points are kept, not drawn again: fields by name, so that both
+(`audit`, `count`, `compare`, `list` as JSON), `declared` (the words of every claim),
+`certificates`, `figures` (payloads and verdicts at smoke scale), `errata`. Points are kept, not drawn again: fields by name, so that both
 sides must agree at the same point whoever draws. Numbers may differ by 1e-12 of their size.
 """
 
@@ -106,7 +106,10 @@ def said(claim: Any, fields: dict[str, Any]) -> dict[str, Any]:
     }
     found: dict[str, Any] = {}
     with float64():
-        point = instance_from(kind, values)
+        try:
+            point = instance_from(kind, values)
+        except ValueError as error:  # a construction of another class
+            return {"no point": str(error)[:80]}
         for form in claim.variants:
             try:
                 at = _evaluator(claim, form, drawn)(point)
