@@ -6,8 +6,10 @@
 Parts: `sides` (hypotheses and both sides of every claim and form on seeded points, the corpus and
 the known constructions), `bounds` (every right side at settings of every paper), `commands`
 (`audit`, `count`, `compare`, `list` as JSON), `declared` (the words of every claim),
-`certificates`, `figures` (payloads and verdicts at smoke scale), `errata`. Points are kept, not drawn again: fields by name, so that both
-sides must agree at the same point whoever draws. Numbers may differ by 1e-12 of their size.
+`certificates`, `figures` (payloads and verdicts at smoke scale), `errata`.
+
+Points are kept, not drawn again: fields by name, so that both sides must agree at the same point
+whoever draws. Numbers may differ by 1e-12 of their size.
 """
 
 from __future__ import annotations
