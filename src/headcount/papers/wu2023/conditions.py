@@ -15,7 +15,7 @@ import scipy.optimize
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_count, check_samples, float64, self_attention
-from . import constants
+from . import old_constants as constants
 from .constants import Norms, Sizes, effective_tau1
 from .model import Encoder, EncoderParams
 

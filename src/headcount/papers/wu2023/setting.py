@@ -10,7 +10,7 @@ from typing import Any
 from ...core import BadArgument, check_count, check_positive
 from ...data import DataModel
 from ...training import TrainConfig, build_data, build_problem
-from . import constants
+from . import old_constants as constants
 from .conditions import RequiredWidth, Room, Start, best_room, measure_start, required_width
 
 MOST_WIDTH = 2**22

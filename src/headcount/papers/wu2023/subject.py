@@ -19,16 +19,23 @@ from ...kernels import ntk
 from ...theory import Observed, slack_table, stored_iterates
 from ...theory.domain import MOST_ENTRIES
 from ...training import Built, Run, TrainConfig, build
-from . import constants
+from . import old_constants as constants
 from . import quantities as model
-from .assumptions import DataInstance
 from .conditions import Start, measure_start
-from .corollary_1 import OneToken, ScalarTokens
 from .hessian import hessian_norm
 from .history import History, history_of, trained
-from .instances import FeatureInstance, ModelInstance, PairInstance, SoftmaxInstance
 from .model import Encoder, EncoderParams
-from .residual import WideInstance
+from .records import (
+    Move,
+    Network,
+    OneToken,
+    Rows,
+    Samples,
+    ScalarTokens,
+    SmoothMove,
+    Softmax,
+    WideNetwork,
+)
 from .runs import RunInstance
 from .setting import Setting
 
@@ -105,55 +112,57 @@ def _setting(config: TrainConfig, built: Built, delta: float, *, own_data: bool)
     return setting.resized(step_size=config.eta) if _is_descent(config) else setting
 
 
-def _instance(built: Built, theta: EncoderParams) -> ModelInstance:
+def _instance(built: Built, theta: EncoderParams) -> Network:
     encoder: Encoder = built.model
     tau1 = constants.effective_tau1(encoder.tau1, encoder.pooling, built.x[0].shape[1])
-    return ModelInstance(
-        np.asarray(built.x[0]), np.asarray(built.y[0]), *theta, np.array([encoder.tau0, tau1])
-    )
+    tau = np.array([encoder.tau0, tau1])
+    return Network(X=np.asarray(built.x[0]), y=np.asarray(built.y[0]), tau=tau, **theta._asdict())
 
 
-def _too_wide_for_pairs(whole: ModelInstance) -> bool:
+def _too_wide_for_pairs(whole: Network) -> bool:
     """Two neighbouring iterates are one instance, which may hold so many numbers."""
     weights = sum(np.size(block) for block in whole.theta)
     return np.size(whole.X[:_SAMPLES]) + 2 * weights + 2 * _SAMPLES > MOST_ENTRIES
 
 
 def _offers(
-    whole: ModelInstance, history: History, setting: Setting, gamma: float | None
+    whole: Network, history: History, setting: Setting, gamma: float | None
 ) -> dict[type, list[Any]]:
     x, y, tau = whole.X[:_SAMPLES], whole.y[:_SAMPLES], whole.tau
     with float64():
-        last = ModelInstance(x, y, *history.last, tau)
+        last = Network(X=x, y=y, tau=tau, **history.last._asdict())
         weights = np.asarray(jax.jit(lambda i: model.attention(i, i.theta))(last))
         residual = np.asarray(jax.jit(model.outputs)(whole, whole.theta)) - whole.y
-    pairs = [
-        PairInstance(x, y, *a, tau, *(v - u for u, v in zip(a, b, strict=True)))
-        for a, b in (() if _too_wide_for_pairs(whole) else history.pairs)
-    ]
+    pairs = () if _too_wide_for_pairs(whole) else history.pairs
+    moves = [_move(Network(X=x, y=y, tau=tau, **a._asdict()), b) for a, b in pairs]
     logits = np.log(np.maximum(weights[0, :_SAMPLES], 1e-300))
     run = None
     if gamma is not None and setting.d_m >= setting.n:
         room, steps = np.array(setting.room.C), len(history.loss) - 1
         run = RunInstance(whole.X, residual, *whole.theta, tau, room, np.asarray(gamma), steps)
     n, T, d = x.shape
-    d_m = len(whole.w_O)
-    fields = vars(last)
+    fields = last.fields()
     return {
-        ModelInstance: [last],
+        Network: [last],
         ScalarTokens: [ScalarTokens(**fields)] if d == 1 else [],
         OneToken: [OneToken(**fields)] if T == 1 else [],
-        WideInstance: [WideInstance(**fields)] if d_m >= d else [],
-        PairInstance: pairs,
+        WideNetwork: [WideNetwork(**fields)] if len(whole.w_O) >= d else [],
+        Move: moves,
+        SmoothMove: [SmoothMove(**move.fields()) for move in moves],
         RunInstance: [run] if run is not None else [],
-        FeatureInstance: [FeatureInstance(np.einsum("nt,ntd->nd", weights[:, 0], x))],
-        DataInstance: [DataInstance(x, logits[0])] if n >= 2 else [],
-        SoftmaxInstance: [SoftmaxInstance(row, np.eye(len(row))[0]) for row in logits],
+        Rows: [Rows(Phi=np.einsum("nt,ntd->nd", weights[:, 0], x))],
+        Samples: [Samples(X=x, u=logits[0])] if n >= 2 else [],
+        Softmax: [Softmax(u=row, v=np.eye(len(row))[0]) for row in logits],
     }
 
 
+def _move(network: Network, after: EncoderParams) -> Move:
+    steps = (b - a for a, b in zip(network.theta, after, strict=True))
+    return Move(**network.fields(), **dict(zip(("d_Q", "d_K", "d_V", "d_O"), steps, strict=True)))
+
+
 def _findings(
-    encoder: Encoder, i: ModelInstance, history: History, setting: Setting, gamma: float | None
+    encoder: Encoder, i: Network, history: History, setting: Setting, gamma: float | None
 ) -> dict[str, dict[str, Any]]:
     start = setting.start
     second, third = setting.room.ratios
@@ -204,9 +213,7 @@ def _start_table(start: Start) -> dict[str, float]:
     return {"alpha": start.alpha, **norms, "C_x": start.sizes.C_x, "l_0": start.loss}
 
 
-def _kernel_tables(
-    encoder: Encoder, i: ModelInstance, history: History
-) -> dict[str, dict[str, Any]]:
+def _kernel_tables(encoder: Encoder, i: Network, history: History) -> dict[str, dict[str, Any]]:
     """lambda_min of every block's kernel and ||H|| on the first sample, at both ends of the run."""
     tables = {}
     for name, theta in (("at the start", i.theta), ("at the end", history.last)):
