@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+from headcount.papers.wu2023.rates import WidthTable
 
 from headcount.core import float64, stream
 from headcount.kernels import ntk
@@ -15,7 +16,6 @@ from headcount.papers.wu2023 import quantities as model
 from headcount.papers.wu2023.hessian import scalar_hessian
 from headcount.papers.wu2023.limit import limit_wu2023
 from headcount.papers.wu2023.model import Encoder, EncoderParams, output_scale, softmax_scale
-from headcount.papers.wu2023.rates import WidthTable
 from headcount.papers.wu2023.runs import RUNS, RunInstance, watched
 from headcount.theory import Outcome, claims, judge
 from headcount.theory._prove import prove

@@ -19,8 +19,8 @@ from ...theory import iterates_of
 from ...theory.domain import NotFinite
 from ...training import Built, TrainConfig
 from . import quantities as model
-from .records import Network
 from .model import EncoderParams
+from .records import Network
 
 MOST_KEPT = 2**25
 """Numbers in the iterates of gradient descent that are held at a time: 256 MiB."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...theory import Bound, Check, Sides
 from ...theory.slow import Arithmetic, norm
-from . import old_constants as constants, naive, naive_constants, runs
+from . import naive, naive_constants, runs
+from . import old_constants as constants
 from . import quantities as model
 from .declare import claim, false
 from .naive import Data

@@ -7,19 +7,18 @@ is met in its strictest form. `tau` holds (tau0, tau1); pooling is the sum over 
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Self
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Choice, Fraction, Positive, Reals, Record, Static
+from ...theory import Choice, Fraction, Positive, Reals, Record
 from ...theory.domain import MOST_ENTRIES
 from . import quantities as of
-from .model import EncoderParams
 from .constants import Norms, Sizes
+from .model import EncoderParams
 
 DRAWN = (math.exp(-2), math.exp(2))
 LONG = 10**4
