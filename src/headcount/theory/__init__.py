@@ -85,6 +85,7 @@ from ._spaces_joint import Product as Product
 from ._statement import Statement as Statement
 from ._statement import Statements as Statements
 from ._statement import Table as Table
+from ._statement import decided as decided
 from ._subject import Observed as Observed
 from ._subject import Subject as Subject
 from ._subject import SubjectOf as SubjectOf

@@ -18,7 +18,7 @@ paper = Paper(
         f"{_HERE}.{module}"
         for module in (
             "claims.assumptions",
-            "proposition_1",
+            "claims.proposition_1",
             "claims.features",
             "claims.subexponential",
             "claims.random_weights",

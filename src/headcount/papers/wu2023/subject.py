@@ -18,10 +18,11 @@ from ...data import DataModel
 from ...kernels import ntk
 from ...theory import Observed, slack_table, stored_iterates
 from ...theory.domain import MOST_ENTRIES
-from ...training import Built, Run, TrainConfig, build
-from . import old_constants as constants
+from ...training import Built, TrainConfig, build
+from ...training import Run as Trained
 from . import quantities as model
 from .conditions import Start, measure_start
+from .constants import Constants, effective_tau1
 from .hessian import hessian_norm
 from .history import History, history_of, trained
 from .model import Encoder, EncoderParams
@@ -36,7 +37,7 @@ from .records import (
     Softmax,
     WideNetwork,
 )
-from .runs import RunInstance
+from .runs import Run, SmoothStep, Step
 from .setting import Setting
 
 _SAMPLES = 16
@@ -65,7 +66,7 @@ def subject(
     seed: int,
     *,
     delta: float,
-    run: Run | None = None,
+    run: Trained | None = None,
     data: DataModel | None = None,
     progress: Any = None,
 ) -> Subject:
@@ -114,7 +115,7 @@ def _setting(config: TrainConfig, built: Built, delta: float, *, own_data: bool)
 
 def _instance(built: Built, theta: EncoderParams) -> Network:
     encoder: Encoder = built.model
-    tau1 = constants.effective_tau1(encoder.tau1, encoder.pooling, built.x[0].shape[1])
+    tau1 = effective_tau1(encoder.tau1, encoder.pooling, built.x[0].shape[1])
     tau = np.array([encoder.tau0, tau1])
     return Network(X=np.asarray(built.x[0]), y=np.asarray(built.y[0]), tau=tau, **theta._asdict())
 
@@ -136,10 +137,11 @@ def _offers(
     pairs = () if _too_wide_for_pairs(whole) else history.pairs
     moves = [_move(Network(X=x, y=y, tau=tau, **a._asdict()), b) for a, b in pairs]
     logits = np.log(np.maximum(weights[0, :_SAMPLES], 1e-300))
-    run = None
+    runs = []
     if gamma is not None and setting.d_m >= setting.n:
-        room, steps = np.array(setting.room.C), len(history.loss) - 1
-        run = RunInstance(whole.X, residual, *whole.theta, tau, room, np.asarray(gamma), steps)
+        numbers = {"room": np.array(setting.room.C), "gamma": np.asarray(gamma), "tau": tau}
+        steps, start = len(history.loss) - 1, whole.theta._asdict()
+        runs.append(Run(X=whole.X, residual=residual, **start, **numbers, steps=steps))
     n, T, d = x.shape
     fields = last.fields()
     return {
@@ -149,7 +151,7 @@ def _offers(
         WideNetwork: [WideNetwork(**fields)] if len(whole.w_O) >= d else [],
         Move: moves,
         SmoothMove: [SmoothMove(**move.fields()) for move in moves],
-        RunInstance: [run] if run is not None else [],
+        **{kind: [kind(**run.fields()) for run in runs] for kind in (Run, Step, SmoothStep)},
         Rows: [Rows(Phi=np.einsum("nt,ntd->nd", weights[:, 0], x))],
         Samples: [Samples(X=x, u=logits[0])] if n >= 2 else [],
         Softmax: [Softmax(u=row, v=np.eye(len(row))[0]) for row in logits],
@@ -230,15 +232,13 @@ def _kernel_tables(encoder: Encoder, i: Network, history: History) -> dict[str, 
 
 def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
     """Where the constants lose: each beside what it stands for on the run."""
-    start, history, setting = subject.setting.start, subject.history, subject.setting
-    lam = start.norms + setting.room.C
-    sizes, form = start.sizes, "printed" if variant == "printed" else "corrected"
+    start, history, k = subject.setting.start, subject.history, Constants(subject.setting, variant)
     top = history.top_of_kernel
     pairs = [
-        ("c2 / ||Jacobian||", constants.c2(sizes, lam), top**0.5),
-        ("C / lambda_max(K)", setting.smoothness(form), top),
-        ("rho lam_V / max |f_pre|", constants.rho(sizes) * lam.V, history.largest_feature),
-        ("lam_V / ||W_V||", lam.V, start.norms.V),
-        ("lam_O / |w_O|", lam.O, start.norms.O),
+        ("c2 / ||Jacobian||", k.c2, top**0.5),
+        ("C / lambda_max(K)", k.C, top),
+        ("rho lam_V / max |f_pre|", k.rho * k.lam.V, history.largest_feature),
+        ("lam_V / ||W_V||", k.lam.V, start.norms.V),
+        ("lam_O / |w_O|", k.lam.O, start.norms.O),
     ]
     return slack_table(pairs)
