@@ -45,10 +45,10 @@ class Paper:
     `figures` and `errata` are modules that register theirs, too; `subject` says what an audit looks
     at, `slack` where its bounds lose, `reduction` which narrower run equals a configuration's (a
     function of it, answers for `headcount count`), `leading` which claims an audit opens with,
-    `setting` which numbers a right side depends on. `certificates` is the package whose folder of that name has
-    the counterexamples. `choices` are the readings of the text that were chosen, or name the file
-    with a table [[choice]] for each ("package:choices.toml"), as `errata` may name one with a
-    table for each note.
+    `setting` which numbers a right side depends on. `certificates` is the package whose folder of
+    that name has the counterexamples. `choices` lists the readings of the text that were chosen, or
+    names the file with a table [[choice]] for each ("package:choices.toml"), as `errata` may name
+    one with a table for each note.
     """
 
     key: str

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 
 from ..core import Array, BadArgument, check_count

@@ -1,4 +1,4 @@
-"""The constants of wu2023 at a point, a run or a setting, as printed and, where it slips, corrected.
+"""The constants of wu2023 at a point, a run or a setting: as printed, and corrected.
 
 Formulas are for sum pooling; mean pooling is sum pooling with tau1 divided by d_s
 (`effective_tau1`). A table's symbols have `sizes` and `lam`; for Prop. 1 also `extra`, `alpha`,

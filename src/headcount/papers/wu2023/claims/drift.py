@@ -82,8 +82,8 @@ def slow_features_gap(num, move):
     "lemma-9",
     "Drift of the last hidden layer",
     where="Lemma 9",
-    says=r"\|F_{\rm pre}^{t'}-F_{\rm pre}^t\|_F\le\rho(\|\Delta W_V\|_2+\bar\lambda_V2\tau_0C_x^2d_s("
-    r"\bar\lambda_Q\|\Delta W_K\|_2+\bar\lambda_K\|\Delta W_Q\|_2))",
+    says=r"\|F_{\rm pre}^{t'}-F_{\rm pre}^t\|_F\le\rho(\|\Delta W_V\|_2"
+    r"+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|\Delta W_K\|_2+\bar\lambda_K\|\Delta W_Q\|_2))",
     forms="nearly attained by equal tokens and a move of W_V alone",
     notes=("E12",),
 )

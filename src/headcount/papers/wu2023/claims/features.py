@@ -166,7 +166,8 @@ def _(num, Phi):
     "Gershgorin's theorem for Phi Phi^T",
     where="(39), Lemma 15",
     proved="App. C.3",
-    says=r"\lambda_{\min}(\Phi\Phi^\top)\ge\min_k(\Phi\Phi^\top)_{kk}-\sum_{j\ne k}(\Phi\Phi^\top)_{kj}",
+    says=r"\lambda_{\min}(\Phi\Phi^\top)\ge\min_k(\Phi\Phi^\top)_{kk}"
+    r"-\sum_{j\ne k}(\Phi\Phi^\top)_{kj}",
     forms={
         "printed": false("without absolute values: opposite rows break it", "E17"),
         "corrected": ("with absolute values", "E17"),
