@@ -129,8 +129,8 @@ def test_an_unpaired_start_is_outside_remark_6_and_breaks_it() -> None:
 @pytest.mark.parametrize("name", list(claims))
 def test_the_slow_twin_agrees_with_the_fast_path(name: str) -> None:
     claim = claims[name]
-    if not claim.families and claim.experiment is None:
-        return  # a claim about runs: its own tests compare its paths
+    if claim.naive is None or (not claim.families and claim.experiment is None):
+        return  # an identity has two sides of its own; claims about runs have tests of their own
     instance = instance_of(claim)
     data = slow_data(FLOATS, arrays_of(instance))
     for variant in claim.variants:
@@ -169,7 +169,12 @@ def functions_called(work: Callable[[], object]) -> set[CodeType]:
     return {c for c in seen if not c.co_filename.removeprefix(ROOMS).startswith(ENGINE)}
 
 
-@pytest.mark.parametrize("name", SEARCHED)
+def is_right_side(code: CodeType) -> bool:
+    """A formula in the table k of constants is written once; the constants themselves are not."""
+    return code.co_varnames[:1] == ("k",)
+
+
+@pytest.mark.parametrize("name", [name for name in SEARCHED if claims[name].naive is not None])
 def test_the_slow_twin_shares_no_code_with_the_fast_path(name: str) -> None:
     claim = claims[name]
     instance, variant = instance_of(claim), claim.default
@@ -187,7 +192,8 @@ def test_the_slow_twin_shares_no_code_with_the_fast_path(name: str) -> None:
     quick, careful = functions_called(fast), functions_called(slow)
     assert quick
     assert careful
-    assert {c.co_qualname for c in quick & careful} <= WORDS
+    shared = {c for c in quick & careful if not is_right_side(c)}
+    assert {c.co_qualname for c in shared} <= WORDS
 
 
 @pytest.mark.parametrize("name", [name for name in SEARCHED if "v1" in claims[name].variants])
@@ -214,8 +220,9 @@ def test_draws_meet_the_hypotheses(name: str) -> None:
     for hypothesis in claim.hypotheses:
         check = hypothesis.check(instance, claim.default)
         assert check.holds, check
-        slow = float(hypothesis.naive(FLOATS, data))
-        np.testing.assert_allclose(slow, check.value, rtol=1e-12, atol=1e-12)
+        if hypothesis.naive is not None:
+            slow = float(hypothesis.naive(FLOATS, data))
+            np.testing.assert_allclose(slow, check.value, rtol=1e-12, atol=1e-12)
 
 
 SLOW = 200

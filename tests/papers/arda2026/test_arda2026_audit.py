@@ -9,16 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from headcount.papers.arda2026.instances import HeadInstance, ModelInstance, TargetInstance
+from headcount.papers.arda2026.subject import slack, subject
 
 from headcount.cli import run as command
 from headcount.cli._audit import audited as audited_run
 from headcount.core import BadArgument, float64, stream
 from headcount.data import Arrays
 from headcount.papers.arda2026 import subject as module
-from headcount.papers.arda2026.instances import HeadInstance, ModelInstance, TargetInstance
 from headcount.papers.arda2026.model import PooledAttentionParams
 from headcount.papers.arda2026.runs import RunInstance, RunTrace, simulate
-from headcount.papers.arda2026.subject import slack, subject
 from headcount.papers.arda2026.transport import TOO_LARGE, goal_of
 from headcount.theory import claims, judge, stored_iterates
 from headcount.theory._audit import ask
