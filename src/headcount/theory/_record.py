@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
@@ -33,7 +33,11 @@ from ._spaces import ArraySpace, Size
 from .domain import Domain
 
 Shape = Mapping[str, Any]
-"""Sizes by letter, and choices and counts by field: what is static about a point."""
+"""Sizes by letter, and choices and counts by field: what is static about a point.
+
+Under "within" may stand a function that moves points, in place of `Record.within`: into hypotheses
+that only some statements have.
+"""
 
 
 class Choice:
@@ -166,20 +170,21 @@ class Record(Domain):
     @classmethod
     def draw(cls, rng: np.random.Generator, count: int, shape: Shape) -> Self:
         """`count` random points along a leading axis."""
-        sizes = {letter: size for letter, size in shape.items() if letter not in cls.statics}
+        sizes = {letter: size for letter, size in shape.items() if type(size) is int}
         drawn = {n: space.draw(rng, count, sizes)[""] for n, space in cls.spaces.items()}
         statics = {name: shape[name] for name in cls.statics if name in shape}
         return cls(**cls.structured(rng, drawn), **statics)
 
-    def inside(self) -> Self:
+    def inside(self, within: Callable[[Any], Any] | None = None) -> Self:
         """Every field moved into its space, then `within`."""
         kept = {n: s.value(s.kept(getattr(self, n))) for n, s in self.spaces.items()}
-        return self.changed(**kept).within()
+        near = self.changed(**kept)
+        return near.within() if within is None else within(near)
 
     @classmethod
-    def families(cls) -> tuple[Family, ...]:
-        """Where a search begins: one family for each of `shapes`."""
-        return tuple(_family(cls, tuple(shape.items())) for shape in cls.shapes)
+    def families(cls, shapes: Sequence[Shape] | None = None) -> tuple[Family, ...]:
+        """Where a search begins: one family for each shape, by default for each of `shapes`."""
+        return tuple(_family(cls, dict(shape)) for shape in shapes or cls.shapes)
 
     @classmethod
     def hypotheses(cls, names: tuple[str, ...]) -> tuple[Hypothesis, ...]:
@@ -206,12 +211,13 @@ def _annotation(declared: ArraySpace | Choice | Static) -> str:
     return "str" if isinstance(declared, Choice) else "int"
 
 
-def _family(kind: type[Record], shape: tuple[tuple[str, Any], ...]) -> Family:
-    words = (v if isinstance(v, str) else f"{k}={v}" for k, v in shape)
+def _family(kind: type[Record], shape: dict[str, Any]) -> Family:
+    within = shape.pop("within", None)
+    words = (v if isinstance(v, str) else f"{k}={v}" for k, v in shape.items())
     return Family(
         " ".join([kind.__name__.lower(), *words]),
-        lambda rng, count: kind.draw(rng, count, dict(shape)),
-        lambda point: point.inside(),
+        lambda rng, count: kind.draw(rng, count, shape),
+        lambda point: point.inside(within),
         differentiable=kind.slopes,
         largest=kind.largest,
         guided=kind.guided,

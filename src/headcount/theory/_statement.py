@@ -31,7 +31,7 @@ from typing import Any
 from ._claim import Bound, Check, Claim, Hypothesis, Kind, Sides, Variant
 from ._frequency import Experiment, delta_of
 from ._lemma import Given
-from ._record import Record
+from ._record import Record, Shape
 from ._registry import claims
 from .declare import Forms, _variants
 from .slow import FLOATS
@@ -101,7 +101,7 @@ class Arguments:
 
     def of(self, point: Any, form: str, constants: Callable[[], Any]) -> dict[str, Any]:
         """The arguments at a point."""
-        found = {}
+        found: dict[str, Any] = {}
         for name in self.names:
             if name == "form":
                 found[name] = form
@@ -115,7 +115,7 @@ class Arguments:
         self, data: Mapping[str, Any], form: str, constants: Callable[[], Any]
     ) -> dict[str, Any]:
         """The same of a point's nested lists: the whole is the mapping, a part an entry of it."""
-        found = {}
+        found: dict[str, Any] = {}
         for name in self.names:
             if name == "form":
                 found[name] = form
@@ -191,6 +191,7 @@ class Statements:
         tight: Sequence[Any] | Callable[[], Sequence[Any]] = (),
         proved: str = "",
         kind: Kind = Kind.DETERMINISTIC,
+        shapes: Sequence[Shape] | None = None,
         notes: tuple[str, ...] = (),
         also: tuple[str, ...] = (),
         **more: Any,
@@ -203,14 +204,15 @@ class Statements:
         left side only; `trivial(k)` is what is known without the claim. `asks` names
         the fields whose spaces are hypotheses: by default those that the function takes, all where
         it takes the point whole. `given` are hypotheses beside those,
-        `tight` known worst points, `notes` the notes on the text.
+        `tight` known worst points, `shapes` where a search begins in place of the record's,
+        `notes` the notes on the text.
         """
         declared = {"where": where, "says": says, "proved": proved, "notes": notes, "also": also}
         return lambda function: claims.add(  # type: ignore[return-value]
             self._statement(
                 function, name, title, on, _variants(forms),
                 None if right is None else RightSide(right), trivial, given, tight,
-                kind=kind, asks=asks, declared=declared, **more,
+                kind=kind, asks=asks, shapes=shapes, declared=declared, **more,
             )
         )  # fmt: skip
 
@@ -271,6 +273,7 @@ class Statements:
         *,
         kind: Kind,
         asks: tuple[str, ...] | None,
+        shapes: Sequence[Shape] | None,
         declared: dict[str, Any],
         searched: bool = True,
         **more: Any,
@@ -290,7 +293,7 @@ class Statements:
             latex=declared["says"],
             sides=sides,
             naive=None,
-            families=on.families() if searched else (),
+            families=on.families(shapes) if searched else (),
             variants=variants,
             default=next(name for name, form in variants.items() if not form.fails),
             hypotheses=(*asked, *(self._hypothesis(one, on) for one in given)),

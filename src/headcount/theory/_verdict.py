@@ -18,6 +18,7 @@ from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, allowed, ov
 from ._compilation import quick_compilation
 from ._frequency import Frequency
 from ._pytree import Batch, arrays_of
+from ._record import was_seen
 
 ROUNDING = 1e-9
 """A ratio above 1 + ROUNDING is a violation; below, the excess could be float64 rounding."""
@@ -196,6 +197,10 @@ def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> 
     """
     if len(instances) == 1:
         return judge(claim, instances[0], variant)
+    if was_seen(instances[0]):
+        verdicts = [judge(claim, one, variant) for one in instances]
+        spoke = [v.outcome is not Outcome.NOT_APPLICABLE for v in verdicts]
+        return _of_several(max(verdicts, key=_hardness), np.array(spoke))
     with float64():
         if isinstance(instances, Batch):
             batch = jax.tree.map(jnp.asarray, instances.tree)
@@ -219,12 +224,23 @@ def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> 
         return _no_instance(claim, variant, problem)
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], sides)
     found = tuple(column[chosen] for column in checks)
-    verdict = _if_in_range(decide(claim, variant, one, found, float(ratios[chosen])), batch)
+    verdict = decide(claim, variant, one, found, float(ratios[chosen]))
+    return _of_several(_if_in_range(verdict, batch), apply)
+
+
+def _of_several(verdict: Verdict, apply: np.ndarray) -> Verdict:
+    """The verdict on the hardest, which says how many others the claim does not concern."""
     if apply.all() or not apply.any():
         return verdict
-    left = f"{len(instances) - int(apply.sum())} of {len(instances)}"
+    left = f"{len(apply) - int(apply.sum())} of {len(apply)}"
     message = f"{verdict.message} ({left} instances are outside its hypotheses)"
     return replace(verdict, message=message)
+
+
+def _hardness(verdict: Verdict) -> tuple[bool, float]:
+    """How much a verdict speaks against the claim: first, whether it speaks at all."""
+    speaks = verdict.outcome is not Outcome.NOT_APPLICABLE
+    return speaks, 1 + ROUNDING if np.isnan(verdict.ratio) else verdict.ratio
 
 
 @functools.lru_cache(maxsize=256)
@@ -268,7 +284,7 @@ def _if_in_range(verdict: Verdict, instances: Instance) -> Verdict:
 
     Probabilities are exempt: their logarithms are what counts.
     """
-    if verdict.outcome is not Outcome.HOLDS or "_measured" in vars(instances):
+    if verdict.outcome is not Outcome.HOLDS or was_seen(instances):
         return verdict
     for name, value in arrays_of(instances).items():
         if isinstance(value, (str, int)) or name in getattr(instances, "fractions", ()):
@@ -293,7 +309,7 @@ def _event(claim: Claim, event: Check | None) -> tuple[Check, ...]:
 
 def _evaluate(claim: Claim, name: str, instance: Instance) -> tuple[tuple[Check, ...], Sides]:
     """Hypotheses and sides; compiled when the claim is one that can be searched."""
-    if "_measured" in vars(instance) or not (claim.families or claim.experiment):
+    if was_seen(instance) or not (claim.families or claim.experiment):
         checks = tuple(h.check(instance, name) for h in claim.hypotheses)
         return checks, claim.evaluate(instance, name)
     measured, sides = _evaluator(claim.sides, claim.hypotheses, name)(instance)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from headcount.core import float64, stream
-from headcount.papers.deora2024 import along, constants, model, naive_along
+from headcount.papers.deora2024 import along, constants, naive_along
+from headcount.papers.deora2024 import quantities as model
 from headcount.papers.deora2024.segments import draw_segments, project_segment
 from headcount.theory import claims
 from headcount.theory._claim import generator

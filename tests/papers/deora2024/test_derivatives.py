@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.papers.deora2024 import constants, model, naive
+from headcount.papers.deora2024 import constants, naive
+from headcount.papers.deora2024 import quantities as model
 from headcount.papers.deora2024.instances import ModelInstance, opposite_model, opposite_tokens
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.theory import claims, judge

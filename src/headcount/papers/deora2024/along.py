@@ -20,7 +20,8 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Array
-from . import constants, model
+from . import constants
+from . import quantities as model
 from .instances import ModelInstance
 
 CELLS = 16

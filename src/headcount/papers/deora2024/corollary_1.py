@@ -10,7 +10,8 @@ import numpy as np
 
 from ...theory import Sides
 from ...theory.slow import Arithmetic
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .declare import HESSIAN_TIERS, claim, false
 from .instances import MODELS, ModelInstance, model_family, opposite_model
 from .naive import Data

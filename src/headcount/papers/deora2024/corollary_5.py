@@ -14,7 +14,8 @@ import jax.numpy as jnp
 
 from ...theory import Bound, Check, Hypothesis, Sides
 from ...theory.slow import Arithmetic
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .declare import claim, tier_of
 from .good_start import (
     DIRECTION,

@@ -18,7 +18,8 @@ import numpy as np
 
 from ...theory import Bound, Check, Hypothesis, Kind, Sides, instance_class
 from ...theory.slow import Arithmetic
-from . import constants, model, naive, naive_constants, naive_runs
+from . import constants, naive, naive_constants, naive_runs
+from . import quantities as model
 from .corollary_5 import (
     STABLE_TRAINING,
     descended,

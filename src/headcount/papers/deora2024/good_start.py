@@ -13,7 +13,8 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.slow import Arithmetic, dot
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .declare import claim, false, tier_of
 from .instances import ModelInstance, as_rows, draw_models, signs
 from .naive import Data, Rows

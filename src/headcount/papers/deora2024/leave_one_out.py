@@ -15,7 +15,8 @@ import numpy as np
 
 from ...theory import Family, Sides, instance_class
 from ...theory.slow import Arithmetic
-from . import constants, model, naive, naive_constants, naive_runs
+from . import constants, naive, naive_constants, naive_runs
+from . import quantities as model
 from .along import Segment
 from .declare import HESSIAN_TIERS, claim, false
 from .naive import Data

@@ -11,7 +11,8 @@ from ...theory import Sides
 from ...theory.duals import Dual, duals
 from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, flat, times
-from . import model, naive
+from . import naive
+from . import quantities as model
 from .declare import identity
 from .instances import HEADS, HeadInstance
 from .model import MultiHeadAttention

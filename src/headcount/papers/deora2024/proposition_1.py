@@ -13,7 +13,8 @@ from ...theory import Sides
 from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, flat, norm
 from ...theory.slow_spectrum import operator_norm
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .declare import HESSIAN_TIERS, claim
 from .instances import HEADS, HeadInstance, head_family, opposite_tokens
 from .naive import Data

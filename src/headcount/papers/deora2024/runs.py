@@ -18,7 +18,8 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import Family, instance_class
 from ...theory.families import into_ball, log_uniform
-from . import constants, model
+from . import constants
+from . import quantities as model
 from .along import Segment
 from .instances import ModelInstance, as_rows, draw_models, signs
 

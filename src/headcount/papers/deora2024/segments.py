@@ -19,7 +19,8 @@ from ...core import Array
 from ...theory import Family, Hypothesis, Sides, instance_class
 from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic, dot
-from . import constants, model, naive
+from . import constants, naive
+from . import quantities as model
 from .along import SEEN, Segment
 from .declare import HESSIAN_TIERS, claim
 from .instances import ModelInstance, as_rows, draw_models, project_model

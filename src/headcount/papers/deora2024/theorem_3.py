@@ -15,7 +15,8 @@ from ...theory import Bound, Check, Family, Hypothesis, Sides, instance_class
 from ...theory.domain import Domain
 from ...theory.families import log_uniform
 from ...theory.slow import Arithmetic
-from . import constants, model, naive, naive_constants, naive_runs
+from . import constants, naive, naive_constants, naive_runs
+from . import quantities as model
 from .declare import HESSIAN_TIERS, claim, false, tier_of
 from .naive import Data
 from .runs import RUNS, SHARP, V1, V2, RunInstance, as_trace, ends, run_family
