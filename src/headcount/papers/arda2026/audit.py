@@ -34,11 +34,10 @@ from ...training import (
 )
 from ...training import Run as TrainedRun
 from .claims.fact_4 import Event
-from .claims.lemma_4 import Pairs
 from .constants import Constants, label_envelope
 from .model import PooledAttentionParams
-from .records import LABELS, TOKENS_AND_QUERY, Head, Near, SmallHead, Softmax, Target
-from .runs import Run, RunTrace, TheoremRun, head_summary, sample_terms, step_terms
+from .records import LABELS, TOKENS_AND_QUERY, Head, Near, Softmax, Target
+from .runs import Run, RunTrace, head_summary, sample_terms, step_terms
 from .setting import Setting
 from .transport import Goal, goal_of
 
@@ -195,13 +194,10 @@ def offers_of(
     signs = jnp.where(jnp.arange(logits.shape[1]) % 2, -1.0, 1.0)
     model = {name: value for name, value in shared.items() if name != "delta"}
     offers: dict[type, Sequence[Any]] = {
-        kind: [kind.seen(measured=measured, trace=trace)] for kind in (Run, TheoremRun)
-    } | {
+        Run: [Run.seen(measured=measured, trace=trace)],
         Target: [Target(**shared, **moved)],
         Near: [Near(**model, **moved)],
-        Pairs: [Pairs(**model, **moved)],
         Head: Batch(heads),
-        SmallHead: Batch(SmallHead(**heads.fields())),
         Softmax: Batch(Softmax(z=logits, u=jnp.broadcast_to(signs, logits.shape))),
         Event: [Event(U=phi0.U[: setting.m // 2], delta=jnp.asarray(setting.delta_prime))],
     }

@@ -27,6 +27,7 @@ TOKENS, QUERY = "tokens in the unit ball", "query in the unit ball"
 TOKENS_AND_QUERY = "tokens and query in the unit ball"
 PAIRED = "paired initialisation with |c| = 1"
 FEASIBLE, TRANSPORT = "phi in Omega_rho", "v in V_nu"
+LABELS = "labels of a target in F_nu"
 
 
 def _activation(*names: str) -> Choice:
@@ -67,12 +68,6 @@ class Head(Record):
     def B_U(self) -> Float[Array, ""]:
         """|U|, the smallest bound on it."""
         return safe_norm(self.U)
-
-
-class SmallHead(Head):
-    """The same at sizes at which second derivatives are cheap."""
-
-    shapes = ({"T": 2, "d": 2}, {"T": 2, "d": 1}, {"T": 3, "d": 1, "activation": "erf"})
 
 
 class Mirrored(Reals):
@@ -148,7 +143,7 @@ class Near(Record):
     vu = Tokens("m", "d", says=TRANSPORT)
     vw = Ball("m", "d", "d", batch=1, says=TRANSPORT)
     nu = Positive(3, low=1e-3, high=100.0)
-    labels = Box("n", says="labels of a target in F_nu")
+    labels = Box("n", says=LABELS)
     activation = _activation("tanh", "sin", "erf")
 
     shapes = (

@@ -21,6 +21,7 @@ from jaxtyping import Float
 
 from ...core import Activation, Array, activation_named
 from ...theory import Fraction, Positive, Static, Tokens, instance_class
+from ...theory.families import into_ball
 from ...training import nearest_in_ball
 from .model import PooledAttentionParams
 from .quantities import linear_outputs, outputs
@@ -59,33 +60,22 @@ class Run(Target):
         return self.trace
 
 
-class TheoremRun(Run):
-    """As `Run`, with the theorem's step size tau^{-1/2}, short U_i0 and a small delta.
+def of_theorem(run: Run) -> Run:
+    """With the theorem's step size tau^{-1/2}, short U_i0 and a small delta.
 
     |U_i0| <= 2 keeps every admissible run inside the event E_app: e_app <= 3 y_max* < B_app there.
     """
-
-    U0 = Mirrored("m", "d", radius=2.0)
-    delta = Fraction(high=0.04)
-
-    shapes = (
-        {"n": 2, "T": 2, "d": 2, "m": 2, "tau": 3},
-        {"n": 2, "T": 2, "d": 1, "m": 4, "tau": 4},
-    )
-
-    def within(self) -> Self:
-        """As of a run, with that step size."""
-        eta = jnp.full_like(self.eta, 1 / math.sqrt(self.tau))
-        return super().within().changed(eta=eta)
+    eta, delta = jnp.full_like(run.eta, 1 / math.sqrt(run.tau)), jnp.minimum(run.delta, 0.04)
+    return run.within().changed(eta=eta, delta=delta, U0=into_ball(run.U0, radius=2.0))
 
 
 MOST_SEQUENCES = 10**4
 
 
-class StochasticRun(TheoremRun):
-    """As `TheoremRun`, for ProjSGD with one index per step: all n^tau sequences are run."""
+class StochasticRun(Run):
+    """As `Run`, for ProjSGD with one index per step: all n^tau sequences are run."""
 
-    shapes = ({"n": 2, "T": 2, "d": 1, "m": 2, "tau": 3},)
+    shapes = ({"n": 2, "T": 2, "d": 1, "m": 2, "tau": 3, "within": of_theorem},)
     largest = 45
 
     def outside(self) -> str | None:

@@ -13,7 +13,7 @@ from ....theory.slow import dot, flat, norm, times
 from ....theory.slow_spectrum import operator_norm
 from .. import quantities, twins
 from ..constants import state
-from ..records import Head, SmallHead
+from ..records import Head
 from .facts import antipodal
 
 
@@ -23,6 +23,8 @@ def extremes():
     return antipodal(U=3.0), antipodal(U=0.0, logit=40.0), antipodal(U=U, logit=steepest / U)
 
 
+SMALL = ({"T": 2, "d": 2}, {"T": 2, "d": 1}, {"T": 3, "d": 1, "activation": "erf"})
+"""Hessians have (d + d^2)^2 entries: two features are enough."""
 on_heads = functools.partial(
     state.claim, on=Head, asks=("X", "q"), tight=extremes, proved="App. A.3"
 )
@@ -55,7 +57,7 @@ def _(num, head):
     "lemma-2b",
     "Smoothness constant of a head",
     where="Lemma 2 (b), Eqs. (15)-(17)",
-    on=SmallHead,
+    shapes=SMALL,
     says=r"\|\nabla^2_\theta h\|_F\le L_2=\sigma_2(1+B_U^2)+8\sigma_1\sqrt{1+B_U^2}",
     forms={
         "printed": "L2 with the factor 8; tight as |U| grows",
@@ -111,7 +113,7 @@ def skewed():
     "eq-17",
     "The W-W block of the Hessian of U.a",
     where="Eq. (17)",
-    on=SmallHead,
+    shapes=SMALL,
     says=r"\|\nabla^2_{\mathrm{vec}W}z\|_F\le 8\|U\|_2",
     forms={
         "printed": "constant 8",

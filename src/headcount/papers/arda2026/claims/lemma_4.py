@@ -20,15 +20,11 @@ from ..constants import length, state
 from ..records import Near
 from .lemma_3 import START
 
-
-class Pairs(Near):
-    """As `Near`, at sizes at which the kernel of two samples has several heads."""
-
-    shapes = (
-        {"n": 2, "d": 2, "T": 3, "m": 4},
-        {"n": 2, "d": 1, "T": 2, "m": 2, "activation": "sin"},
-        {"n": 3, "d": 3, "T": 4, "m": 2, "activation": "erf"},
-    )
+PAIRS = (
+    {"n": 2, "d": 2, "T": 3, "m": 4},
+    {"n": 2, "d": 1, "T": 2, "m": 2, "activation": "sin"},
+    {"n": 3, "d": 3, "T": 4, "m": 2, "activation": "erf"},
+)
 
 
 def features(i):
@@ -50,7 +46,7 @@ def transport_slowly(data):
     ]
 
 
-in_class = functools.partial(state.identity, on=Pairs, asks=START, proved="Sec. 5.4")
+in_class = functools.partial(state.identity, on=Near, shapes=PAIRS, asks=START, proved="Sec. 5.4")
 
 
 @in_class(
@@ -233,7 +229,8 @@ def reproducing(i):
     "Norm of a target in the kernel's space",
     where="Eq. (9), Remark 9",
     proved="Sec. 5.4",
-    on=Pairs,
+    on=Near,
+    shapes=PAIRS,
     asks=("vc", "vu", "vw"),
     says=r"|\textstyle\sum_jw_j\tilde f(X_j)|\le\|\nu\|_2\sqrt{w^\top Kw}",
     forms={"printed": ("norm as an infimum over transport maps", "E13")},

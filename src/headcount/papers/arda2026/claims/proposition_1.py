@@ -16,6 +16,7 @@ CLOSED_FORMS = {"printed": FORMS["printed"], "sharp": FORMS["sharp"]}
 on_stochastic_runs = functools.partial(
     on_runs,
     on=StochasticRun,
+    shapes=None,
     kind=Kind.EXPECTATION,
     given=THEOREM,
     requires=decided,

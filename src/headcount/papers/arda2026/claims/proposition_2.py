@@ -46,15 +46,10 @@ class Unit(Record):
         return self.sigma.sigma1 * jnp.abs(self.w)
 
 
-class UnitBelow(Unit):
-    """At or below the cutoff."""
-
-    shapes = ({"T": 3, "d": 2}, {"T": 12, "d": 1, "activation": "logistic"})
-
-    def within(self):
-        """s1 |w| <= 1."""
-        most = 1 / self.sigma.sigma1
-        return self.changed(w=jnp.clip(self.w, -most, most))
+def below(unit):
+    """At or below the cutoff: s1 |w| <= 1."""
+    most = 1 / unit.sigma.sigma1
+    return unit.changed(w=jnp.clip(unit.w, -most, most))
 
 
 def slope(i):
@@ -79,10 +74,10 @@ def slope_slowly(num, i):
     return abs(slope)
 
 
-def top_of_the_wave(kind):
+def top_of_the_wave():
     """A sine unit: h_1 = 1 at the top of the wave, and the next step at its steepest point."""
     w, U = np.asarray(0.5), np.array([np.pi / 2, -0.5])
-    return kind(X=np.array([[1.0, 0.0], [0.0, 1.0]]), U=U, w=w, activation="sin")
+    return Unit(X=np.array([[1.0, 0.0], [0.0, 1.0]]), U=U, w=w, activation="sin")
 
 
 @state.claim(
@@ -93,7 +88,7 @@ def top_of_the_wave(kind):
     on=Unit,
     asks=("X",),
     says=r"|\partial h_T/\partial w|\le\sigma_0\sigma_1\sum_{k=0}^{T-2}(\sigma_1|w|)^k",
-    tight=lambda: (top_of_the_wave(Unit),),
+    tight=lambda: (top_of_the_wave(),),
     forms={
         "explicit": (
             "the proposition itself prints no constants (O(1) or exp(Omega(T))) and the "
@@ -121,7 +116,7 @@ def _(num, i, k):
 def at_the_boundary(T):
     """A logistic unit with w = 4 = 1/s1 that stays at its steepest point, h = 1/2."""
     tokens = np.concatenate([np.zeros((1, 1)), -np.ones((T - 1, 1))])
-    return UnitBelow(X=tokens, U=np.array([2.0]), w=np.array(4.0), activation="logistic")
+    return Unit(X=tokens, U=np.array([2.0]), w=np.array(4.0), activation="logistic")
 
 
 @state.claim(
@@ -129,10 +124,14 @@ def at_the_boundary(T):
     "Bounded gradients up to the cutoff",
     where="Proposition 2",
     proved="App. B.1",
-    on=UnitBelow,
+    on=Unit,
+    shapes=(
+        {"T": 3, "d": 2, "within": below},
+        {"T": 12, "d": 1, "activation": "logistic", "within": below},
+    ),
     asks=("X",),
     says=r"\mu_T=\mathcal O(1)\ \text{if}\ \gamma+\rho_w/\sqrt m\le1/\sigma_1",
-    tight=lambda: (at_the_boundary(100), top_of_the_wave(UnitBelow)),
+    tight=lambda: (at_the_boundary(100), top_of_the_wave()),
     forms={
         "printed": false("with the boundary, where the sum has T - 1 equal terms", "E23"),
         "corrected": ("T - 1 at the boundary", "E23"),

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from ....theory import Check, Sides, given
 from ..constants import label_envelope, state
 from ..records import TOKENS_AND_QUERY
-from ..runs import TheoremRun
+from ..runs import Run, of_theorem
 from ..twins_runs import run
 from .lemma_3 import SAMPLE, START
 
@@ -35,7 +35,11 @@ THEOREM = (
 )
 on_runs = functools.partial(
     state.claim,
-    on=TheoremRun,
+    on=Run,
+    shapes=(
+        {"n": 2, "T": 2, "d": 2, "m": 2, "tau": 3, "within": of_theorem},
+        {"n": 2, "T": 2, "d": 1, "m": 4, "tau": 4, "within": of_theorem},
+    ),
     asks=(*SAMPLE, *START, "vc", "vu", "vw", "labels"),
     given=CLOSED,
     needs_event=True,
