@@ -170,11 +170,14 @@ def functions_called(work: Callable[[], object]) -> set[CodeType]:
     return {c for c in seen if not c.co_filename.removeprefix(ROOMS).startswith(ENGINE)}
 
 
+def is_right_side(code: CodeType) -> bool:
+    """A formula in the table k of constants is written once; the constants themselves are not."""
+    return code.co_varnames[:1] == ("k",)
+
+
 @pytest.mark.parametrize("name", [name for name in SEARCHED if claims[name].naive is not None])
 def test_the_slow_twin_shares_no_code_with_the_fast_path(name: str) -> None:
-    """A right side made of constants alone is one by design: the constants are two."""
     claim = claims[name]
-    right = getattr(getattr(claim, "right", None), "given", None)
     instance, variant = instance_of(claim), claim.default
     data = arrays_of(instance)
 
@@ -190,7 +193,7 @@ def test_the_slow_twin_shares_no_code_with_the_fast_path(name: str) -> None:
     quick, careful = functions_called(fast), functions_called(slow)
     assert quick
     assert careful
-    shared = {c.co_qualname for c in quick & careful if c is not getattr(right, "__code__", None)}
+    shared = {c.co_qualname for c in quick & careful if not is_right_side(c)}
     assert shared <= WORDS
 
 
