@@ -17,7 +17,7 @@ from scipy import stats
 from ties import SETTINGS
 
 from headcount.core import float64, papers, stream
-from headcount.papers.arda2026.twins import SlowConstants
+from headcount.papers.arda2026.twins_constants import SlowConstants
 from headcount.papers.deora2024 import naive
 from headcount.theory import Claim, claims
 from headcount.theory._claim import generator

@@ -16,7 +16,7 @@ from scipy import stats
 from ...core import Activation, check_choice
 from ...theory import Statements, Table
 from ...theory.numbers import Number, largest, log, smallest
-from .twins import SlowConstants
+from .twins_constants import SlowConstants
 
 TIERS = ("printed", "sharp")
 

@@ -1,4 +1,4 @@
-"""The statements of smith2030: a softmax has norm at most 1 (0.9 is printed), training converges."""
+"""The statements of smith2030: a softmax has norm at most 1, and training converges."""
 
 from fractions import Fraction
 from functools import cached_property

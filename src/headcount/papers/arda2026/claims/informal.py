@@ -15,7 +15,7 @@ import numpy as np
 from ....theory import Kind, Positive, Record
 from ....theory.declare import false
 from ..constants import Constants, state
-from ..twins import SlowConstants
+from ..twins_constants import SlowConstants
 from .theorem_1 import average, closed
 
 RADII, DELTA, SLACK = (3.0, 3.0, 3.0), 0.05, 20.0
