@@ -88,8 +88,9 @@ class Paper:
         """The choices, from the file that the manifest names or as it lists them."""
         if not isinstance(self.choices, str):
             return self.choices
-        tables = read_tables(self.choices).get("choice")
-        check_kind(f"choice of {self.choices}", tables, list, fix="write tables [[choice]]")
+        found = read_tables(self.choices).get("choice")
+        fix = "write tables [[choice]]"
+        tables: list[Any] = check_kind(f"choice of {self.choices}", found, list, fix=fix)
         return _check_choices(tuple(entry_of(Choice, one, self.choices) for one in tables))
 
     def part(self, name: str) -> Any:

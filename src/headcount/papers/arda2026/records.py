@@ -6,14 +6,14 @@ Displacements are kept in units of their radii, so that radii can vary freely.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Ball, Box, Choice, Fraction, Positive, Reals, Record, Tokens
+from ...theory import Ball, Box, Choice, Fraction, Positive, Reals, Record, Shape, Tokens
 from ...theory.domain import activation_problem
 from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, flattened
@@ -146,7 +146,7 @@ class Near(Record):
     labels = Box("n", says=LABELS)
     activation = _activation("tanh", "sin", "erf")
 
-    shapes = (
+    shapes: ClassVar[tuple[Shape, ...]] = (
         {"n": 2, "T": 3, "d": 2, "m": 2},
         {"n": 1, "T": 2, "d": 1, "m": 4, "activation": "sin"},
         {"n": 3, "T": 4, "d": 3, "m": 2, "activation": "erf"},

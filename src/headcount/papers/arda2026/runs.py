@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ import optax
 from jaxtyping import Float
 
 from ...core import Activation, Array, activation_named
-from ...theory import Fraction, Positive, Static, Tokens, instance_class
+from ...theory import Fraction, Positive, Shape, Static, Tokens, instance_class
 from ...theory.families import into_ball
 from ...training import nearest_in_ball
 from .model import PooledAttentionParams
@@ -38,7 +38,7 @@ class Run(Target):
     eta = Positive(low=1e-3, high=3.0)
     tau = Static(3)
 
-    shapes = (
+    shapes: ClassVar[tuple[Shape, ...]] = (
         {"n": 2, "T": 2, "d": 2, "m": 2, "tau": 3},
         {"n": 1, "T": 2, "d": 1, "m": 4, "tau": 2, "activation": "sin"},
     )
@@ -97,7 +97,7 @@ class StochasticRun(Run):
         return jax.vmap(one)(jnp.asarray(np.array(sequences, dtype=np.float64)))
 
     @property
-    def trace(self) -> RunTrace:  # type: ignore[override]
+    def trace(self) -> RunTrace:
         """Of the first sequence: what is the same for all."""
         return jax.tree.map(lambda leaf: leaf[0], self.traces)
 

@@ -7,14 +7,14 @@ is met in its strictest form. `tau` holds (tau0, tau1); pooling is the sum over 
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Choice, Fraction, Positive, Reals, Record
+from ...theory import Choice, Fraction, Positive, Reals, Record, Shape
 from ...theory.domain import MOST_ENTRIES
 from . import quantities as of
 from .constants import Norms, Sizes
@@ -73,7 +73,7 @@ class Network(Record):
     w_O = _sized("d_m")
     tau = Positive(2, low=1e-6, high=1e6, drawn=DRAWN)
 
-    shapes = (
+    shapes: ClassVar[tuple[Shape, ...]] = (
         {"n": 2, "T": 3, "d": 2, "d_m": 3},
         {"n": 1, "T": 2, "d": 1, "d_m": 1},
         {"n": 3, "T": 2, "d": 3, "d_m": 2},
@@ -261,7 +261,8 @@ class FirstToken(Record):
     @property
     def Phi(self) -> Float[Array, "N d"]:
         """What the first token attends to."""
-        return (of.attention(self, self)[:, :1] @ self.X)[:, 0]
+        theta: Any = self  # the blocks that attention reads have the names of an encoder's
+        return (of.attention(self, theta)[:, :1] @ self.X)[:, 0]
 
 
 class WidthTable(Record):
