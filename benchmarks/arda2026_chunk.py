@@ -10,7 +10,7 @@ from benchmarks.arda2026_step import N, T, step_function
 WIDTHS = (8, 16, 64, 256)
 POWERS = range(14, 21)
 CHOSEN = 15
-"""log2 of _CHUNK_ELEMENTS in headcount.training._path_arda2026."""
+"""log2 of _CHUNK_ELEMENTS in headcount.papers.arda2026.fast."""
 
 
 def one_width(m: int) -> dict[str, Any]:

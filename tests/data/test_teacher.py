@@ -43,7 +43,7 @@ def test_labels_match_loops(variant, relative):
 
 
 def test_labels_of_a_pool_in_several_blocks_match_loops(monkeypatch, relative):
-    monkeypatch.setattr("headcount.data._teacher._POOL_BLOCK", 5)
+    monkeypatch.setattr("headcount.papers.arda2026.teacher._POOL_BLOCK", 5)
     x, y = SMALL.sample(3, seed=3)
     assert [len(U) for U, _ in SMALL.heads(3)] == [5, 5, 3]
     v = SMALL.transport(3)
@@ -109,7 +109,7 @@ def test_a_label_does_not_depend_on_its_batch_or_chunk(monkeypatch):
     x = SMALL.law.inputs(21, 0)
     v = SMALL.transport(0)
     together = SMALL.labels(x, v, 0)
-    monkeypatch.setattr("headcount.data._teacher._CHUNK_NUMBERS", 4 * 13 * 5)
+    monkeypatch.setattr("headcount.papers.arda2026.teacher._CHUNK_NUMBERS", 4 * 13 * 5)
     np.testing.assert_allclose(SMALL.labels(x, v, 0), together, rtol=1e-12, atol=1e-15)
     alone = np.concatenate([SMALL.labels(x[:5], v, 0), SMALL.labels(x[5:], v, 0)])
     np.testing.assert_allclose(together, alone, rtol=1e-12, atol=1e-15)

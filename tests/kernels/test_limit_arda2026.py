@@ -155,8 +155,8 @@ def test_tiles_and_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPat
     x = unit_tokens(7, 4, 3)
     whole = limit_arda2026(model, x, heads=20)
     crossed = limit_arda2026(model, x, x[:5], heads=20)
-    monkeypatch.setattr("headcount.kernels._limit_arda2026._TILE", 3)
-    monkeypatch.setattr("headcount.kernels._limit_arda2026._BUDGET", 3000)
+    monkeypatch.setattr("headcount.papers.arda2026.limit._TILE", 3)
+    monkeypatch.setattr("headcount.papers.arda2026.limit._BUDGET", 3000)
     tiled = limit_arda2026(model, x, heads=20)
     for block in ("c", "U", "W"):
         np.testing.assert_allclose(tiled.blocks[block], whole.blocks[block], rtol=1e-12)

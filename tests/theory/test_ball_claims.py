@@ -63,12 +63,14 @@ def test_both_evaluations_run_on_balls_and_agree(name: str) -> None:
             return sides, [h.value(i) for h in claim.hypotheses]
 
         sides, values = BallProgram(evaluate, instance)(BITS)
+        assert all(ball.is_finite() for ball in entries(values))
         with balls(BITS) as num:
             data = slow_data(num, arrays_of(instance))
-            slow_sides = {v: claim.naive(num, data, v) for v in claim.variants}
-            slow_values = [h.naive(num, data) for h in claim.hypotheses]
-        for fast, slow in zip(values, slow_values, strict=True):
-            assert together(fast, slow)
+            twin = claim.naive
+            slow_sides = {v: twin(num, data, v) for v in claim.variants} if twin else sides
+            slow_values = {h.name: h.naive(num, data) for h in claim.hypotheses if h.naive}
+        for hypothesis, fast in zip(claim.hypotheses, values, strict=True):
+            assert together(fast, slow_values.get(hypothesis.name, fast))
         for variant, form in claim.variants.items():
             (lhs, rhs), (slow_lhs, slow_rhs) = sides[variant], slow_sides[variant]
             if name != OF_HALVES:

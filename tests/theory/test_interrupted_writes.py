@@ -42,7 +42,7 @@ def test_a_failed_write_leaves_the_old_file(
     assert len(old) > 2
     (tmp_path / name).write_bytes(b"old")
 
-    def full(*paths: Any) -> None:
+    def full(*paths: Any, **handles: Any) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:

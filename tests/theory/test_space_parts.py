@@ -55,12 +55,14 @@ def test_sizes_and_axes() -> None:
 
 
 def test_a_quarter_of_the_matrices_has_rank_one() -> None:
-    matrices = spaces._normal(RNG(0), 40, (3, 4))
+    matrices = spaces.normal_entries(RNG(0), 40, (3, 4))
     assert sum(np.linalg.matrix_rank(matrix) == 1 for matrix in matrices) == 10
     assert sum(np.linalg.matrix_rank(matrix) == 3 for matrix in matrices) == 30
     assert {np.linalg.matrix_rank(m) for m in matrices[:10]} == {1, 3}  # in no order
-    np.testing.assert_array_equal(spaces._normal(RNG(1), 8, (5,)), RNG(1).normal(size=(8, 5)))
-    assert spaces._normal(RNG(0), 8, (2, 2, 3)).shape == (8, 2, 2, 3)
+    np.testing.assert_array_equal(
+        spaces.normal_entries(RNG(1), 8, (5,)), RNG(1).normal(size=(8, 5))
+    )
+    assert spaces.normal_entries(RNG(0), 8, (2, 2, 3)).shape == (8, 2, 2, 3)
 
 
 def test_reals_of_many_sizes_are_drawn_and_kept_in_a_range() -> None:
@@ -69,12 +71,12 @@ def test_reals_of_many_sizes_are_drawn_and_kept_in_a_range() -> None:
     assert np.mean(np.log(sizes)) == pytest.approx(0, abs=0.5)
     space = Reals(4, smallest=1e-2, largest=1e3)
     x = jnp.array([3.0, -4.0, 0.0, 0.0])  # of root mean square 2.5
-    np.testing.assert_array_equal(space._kept(x), x)
-    np.testing.assert_array_equal(space._kept(0 * x), 0 * x)
-    np.testing.assert_allclose(space._kept(1e-6 * x), x * (1e-2 / 2.5), rtol=1e-12)
-    np.testing.assert_allclose(space._kept(1e6 * x), x * (1e3 / 2.5), rtol=1e-12)
-    np.testing.assert_allclose(rms(Reals(4)._kept(1e-9 * x)), 1e-4, rtol=1e-12)
-    np.testing.assert_allclose(rms(Reals(4)._kept(1e9 * x)), 1e6, rtol=1e-12)
+    np.testing.assert_array_equal(space.kept(x), x)
+    np.testing.assert_array_equal(space.kept(0 * x), 0 * x)
+    np.testing.assert_allclose(space.kept(1e-6 * x), x * (1e-2 / 2.5), rtol=1e-12)
+    np.testing.assert_allclose(space.kept(1e6 * x), x * (1e3 / 2.5), rtol=1e-12)
+    np.testing.assert_allclose(rms(Reals(4).kept(1e-9 * x)), 1e-4, rtol=1e-12)
+    np.testing.assert_allclose(rms(Reals(4).kept(1e9 * x)), 1e6, rtol=1e-12)
     np.testing.assert_array_equal(space.value(x), x)
     for bad in ({"smallest": 0.0}, {"largest": -1.0}):
         with pytest.raises(BadArgument):
@@ -177,7 +179,7 @@ def test_orthogonal_matrices() -> None:
     assert zero.mean() == pytest.approx(0.25, abs=0.05)
     space = Orthogonal(2)
     x = jnp.array([[3.0, 4.0], [0.0, 0.0]])
-    np.testing.assert_allclose(space._kept(x), [[0.6, 0.8], [0, 0]], rtol=1e-12)
+    np.testing.assert_allclose(space.kept(x), [[0.6, 0.8], [0, 0]], rtol=1e-12)
     expected = np.eye(2) - 2 * np.outer([0.6, 0.8], [0.6, 0.8])
     np.testing.assert_allclose(space.value(x), expected, rtol=1e-12)
     two = np.array([[1.0, 2.0], [-3.0, 1.0]])
@@ -195,14 +197,14 @@ def test_semidefinite_matrices() -> None:
     B = jnp.array([[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(PositiveSemidefinite(2).value(B), [[5, 11], [11, 25]])
     for factor, least in ((1e-9, 1e-3), (1e9, 1e3)):
-        assert rms(PositiveSemidefinite(2)._kept(factor * B)) == pytest.approx(least)
+        assert rms(PositiveSemidefinite(2).kept(factor * B)) == pytest.approx(least)
 
 
 def test_signs_and_integers() -> None:
     signs = Signs(4)
     x = jnp.array([-0.5, 0.0, 0.5, 3.0])
     np.testing.assert_array_equal(signs.value(x), [-1, 1, 1, 1])
-    np.testing.assert_array_equal(signs._kept(-x), [0.5, 0, -0.5, -1])
+    np.testing.assert_array_equal(signs.kept(-x), [0.5, 0, -0.5, -1])
     assert signs.discrete
     assert not Reals(2).discrete
     space = Integers(200, low=-1, high=2)

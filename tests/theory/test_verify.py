@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from headcount.cli import run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -88,8 +89,13 @@ def limit_wu2023(
 
 
 def _limit(
-    model: Encoder, x1: Float[Array, "n1 T d"], x2: Float[Array, "n2 T d"] | None = None
+    model: Encoder,
+    x1: Float[Array, "n1 T d"],
+    x2: Float[Array, "n2 T d"] | None = None,
+    **options: Any,
 ) -> LimitKernel:
+    if options:
+        raise BadArgument("options", options, "the limit has a closed form", fix="give none")
     if model.residual:
         fix = "use residual=False"
         raise BadArgument("model", type(model).__name__, "has no known limit", fix=fix)
