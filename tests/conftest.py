@@ -17,6 +17,12 @@ import pytest
 # Shapes and dtypes of annotations are checked at every call. Of the papers only the measurements:
 # elsewhere there an instance stands for a batch of itself (a leading axis that its annotations do
 # not name), and the slow sides are loops over numbers. The layers above have no annotated arrays.
+ROOMS = tuple(
+    f"papers/*/{part}"
+    for part in ("model", "indrnn", "vit", "starts", "fast*", "kernel", "limit", "teacher",
+                 "transport_map", "ar", "dm1", "dm2", "regression", "digit_pair")
+)  # fmt: skip
+"""What rooms bring to the engines."""
 CHECKED = (
     "core",
     "models",
@@ -26,6 +32,7 @@ CHECKED = (
     "theory",
     "lab",
     "papers/*/measurements",
+    *ROOMS,
 )
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
@@ -35,7 +42,9 @@ def _annotated_modules() -> list[str]:
     return [
         ".".join(path.relative_to(SOURCE).with_suffix("").parts)
         for layer in CHECKED
-        for path in sorted((SOURCE / "headcount").glob(f"{layer}/**/*.py"))
+        for path in sorted(
+            (SOURCE / "headcount").glob(f"{layer}.py" if layer in ROOMS else f"{layer}/**/*.py")
+        )
         if "jaxtyping" in path.read_text()
     ]
 

@@ -71,14 +71,15 @@ STACKED = jax.tree.map(lambda leaf: leaf[None], START)
 CALLS: dict[str, Callable[[Any], Any]] = {
     "core.loss_of": lambda loss: core.loss_of(loss).pointwise(X[:, 0, 0], Y),
     "core.total": lambda loss: core.total(loss, X[:, 0, 0], Y),
-    "training.arda2026_path": on_path(arda2026.arda2026_path, ARDA, chunk=2),
-    "training.deora2024_path": on_path(deora2024.deora2024_path, DEORA, chunk=2),
-    "training.indrnn_path": on_path(arda2026.indrnn_path, INDRNN, chunk=2),
-    "training.wu2023_path": on_path(wu2023.wu2023_path, WU, chunk=2),
-    "training.positional_path": on_path(
+    "papers.arda2026_path": on_path(arda2026.arda2026_path, ARDA, chunk=2),
+    "papers.deora2024_path": on_path(deora2024.deora2024_path, DEORA, chunk=2),
+    "papers.indrnn_path": on_path(arda2026.indrnn_path, INDRNN, chunk=2),
+    "papers.wu2023_path": on_path(wu2023.wu2023_path, WU, chunk=2),
+    "papers.positional_path": on_path(
         arda2026.positional_path, arda2026.PooledAttention(LAW.d, 4), *LAW.sample(N, 0), chunk=2,
         tokens=LAW.token_form,
     ),
+    "training.into_chunks": lambda loss: training.into_chunks(X, Y, loss, 2).sample_weight,
     "training.generic_path": on_path(training.generic_path, ARDA, chunk=2),
     "training.naive_path": on_path(training.naive_path, ARDA),
     "training.gradient_path": on_path(training.gradient_path, ARDA, n=N, T=T),
@@ -107,7 +108,7 @@ def test_every_public_function_with_a_loss_is_called_here() -> None:
         if "Loss"
         in str(getattr(inspect.signature(function).parameters.get("loss"), "annotation", ""))
     }
-    assert with_loss == set(CALLS)
+    assert with_loss == {name for name in CALLS if not name.startswith("papers.")}
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -51,6 +51,7 @@ def test_the_verdicts_are_those_on_file():
 
 
 def test_the_best_reproduction_is_shown(tmp_path):
+    lab.Store(tmp_path).prepare()
     for scale, outcome in (("quick", "confirmed"), ("paper", "inconclusive"), ("smoke", "no")):
         folder = tmp_path / "figures" / "arda2026-fig1" / scale
         folder.mkdir(parents=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jaxtyping import TypeCheckError
 
-from headcount import core, kernels, training
+from headcount import core, data, kernels, training
 from headcount.papers import arda2026
 from headcount.theory import families
 
@@ -17,7 +17,8 @@ PARAMS = arda2026.paired(MODEL, 0)
 WRONG: dict[str, Callable[[], Any]] = {
     "core": lambda: core.self_attention(FLAT, np.eye(2)),
     "models": lambda: MODEL(PARAMS, FLAT),
-    "data": lambda: arda2026.TransportTeacher(T=3, d=2, pool=8).transport(0, FLAT),
+    "data": lambda: data.clip_to_ball(np.ones(3, int)),
+    "papers": lambda: arda2026.TransportTeacher(T=3, d=2, pool=8).transport(0, FLAT),
     "training": lambda: training.train(MODEL, PARAMS, FLAT, FLAT, rule=training.gd(0.1), steps=1),
     "kernels": lambda: kernels.smallest_eigenvalue(FLAT),
     "theory": lambda: families.into_ball(np.ones(3, int)),

@@ -150,7 +150,7 @@ def small(z):
     return 0 * jnp.sum(z), 1.0
 """
 
-OUR_MODEL = "headcount.papers.arda2026.models:POOLED"
+OUR_MODEL = "headcount.papers.arda2026.recipes:POOLED"
 
 BROKEN = {
     "raises": ("raise ZeroDivisionError('lost')", "ZeroDivisionError: lost"),

@@ -79,6 +79,7 @@ def test_both_evaluations_run_on_balls_and_agree(name: str) -> None:
             if claim.kind is Kind.IDENTITY:
                 assert together(lhs, rhs) is not form.fails
                 assert together(slow_lhs, slow_rhs) is not form.fails
-            narrow = 1e-8 if name in BY_QUADRATURE else 1e-18
+            # A program's own constants, such as 1/sqrt(m), are widened by units in the last place.
+            narrow = 1e-8 if name in BY_QUADRATURE else 1e-18 if claim.naive else 1e-12
             balls_found = entries(slow_sides[variant])
             assert all(ball.rad() < narrow * (1 + abs(ball)) for ball in balls_found)

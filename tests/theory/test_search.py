@@ -175,7 +175,7 @@ def test_starts_cover_many_orders_of_magnitude_and_special_shapes() -> None:
 
 def test_neighbours_move_all_arrays_or_one() -> None:
     family = claims["arda2026/lemma-2a"].families[0]
-    best = family.draw(np.random.default_rng(1), 1)
+    best = family.draw(np.random.default_rng(3), 1)
     moved = arrays_of(neighbours(best, np.random.default_rng(2), 300))
     changed = np.stack(
         [

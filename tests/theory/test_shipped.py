@@ -68,4 +68,6 @@ def test_every_shipped_certificate_is_proved() -> None:
         result = recheck(Path(path))
         assert result.status == "proved", (path.name, result.message)
         if result.proof is not None:
-            assert result.proof.twin.status == result.proof.traced.status == "proved"
+            assert result.proof.traced.status == "proved"
+            if claims[result.claim].naive is not None:
+                assert result.proof.twin.status == "proved"

@@ -53,6 +53,7 @@ MNIST = FileSet(
 """LeCun, Cortes and Burges' handwritten digits: 60000 to train, 10000 to test, 28 x 28."""
 
 IMAGE_SETS = ("mnist", "digits")
+"""Sets of images by name."""
 CHOICES = ("auto", *IMAGE_SETS)
 """auto: MNIST where it is at hand, else the digits that ship with Headcount."""
 

@@ -310,8 +310,9 @@ def _event(claim: Claim, event: Check | None) -> tuple[Check, ...]:
 def _evaluate(claim: Claim, name: str, instance: Instance) -> tuple[tuple[Check, ...], Sides]:
     """Hypotheses and sides; compiled when the claim is one that can be searched."""
     if was_seen(instance) or not (claim.families or claim.experiment):
-        checks = tuple(h.check(instance, name) for h in claim.hypotheses)
-        return checks, claim.evaluate(instance, name)
+        with np.errstate(all="ignore"):  # of a wild run
+            checks = tuple(h.check(instance, name) for h in claim.hypotheses)
+            return checks, claim.evaluate(instance, name)
     measured, sides = _evaluator(claim.sides, claim.hypotheses, name)(instance)
     checks = tuple(
         Check(h.name, float(value), float(limit))

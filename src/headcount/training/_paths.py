@@ -122,10 +122,10 @@ def default_chunk(T: int) -> int:
     return max(1, 4096 // T)
 
 
-def into_chunks(x: Any, y: Float[Array, "n"], loss: Loss, chunk: int) -> Chunks:
+def into_chunks(x: Any, y: Float[Array, "n"], loss: Loss | str, chunk: int) -> Chunks:
     """The data as chunks of `chunk` samples."""
     n = y.shape[0]
-    return Chunks(x, y, min(chunk, n), loss.weight(n))
+    return Chunks(x, y, min(chunk, n), loss_of(loss).weight(n))
 
 
 def sum_over_chunks(one_chunk: Callable[[Samples], Any], data: Chunks) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core import BadArgument, check_choice, check_count, stream
 from ...data import (
-    CHOICES,
+    IMAGE_CHOICES,
     IMAGE_SETS,
     Dataset,
     Measurement,
@@ -45,7 +45,7 @@ class DigitPair:
     assumption: ClassVar[str] = "tokens in the unit ball, labels -1 and +1"
 
     def __post_init__(self) -> None:
-        check_choice("source", self.source, CHOICES)
+        check_choice("source", self.source, IMAGE_CHOICES)
         for argument in ("first", "second"):
             check_choice(argument, getattr(self, argument), tuple(range(10)))
         if self.first == self.second:

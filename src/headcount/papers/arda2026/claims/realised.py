@@ -42,10 +42,10 @@ def drift(trace, form):
     cut_off = trace.excess if form == "sharp" else 0.0
     lhs = trace.distance[1:] + 4 * trace.eta * trace.loss + cut_off
     rhs = trace.distance[:-1] + 4 * trace.eta * trace.cross + trace.eta**2 * trace.gradient
-    worst = jnp.argmax(lhs / jnp.maximum(rhs, 1e-300))
+    worst = jnp.argmax(lhs / jnp.maximum(rhs, 1e-300))  # its terms are shown
     shown = {name: getattr(trace, name)[worst] for name in ("loss", "cross", "gradient")}
     cuts = {"cut off": trace.excess[worst], "projected steps": jnp.sum(trace.excess > 0)}
-    return Sides(lhs[worst], rhs[worst], {"step": worst, **shown, **cuts})
+    return Sides(lhs, rhs, {"step": worst, **shown, **cuts})
 
 
 @drift.twin
@@ -55,7 +55,7 @@ def _(num, i, form):
     for s in run(num, i).steps:
         lhs = s.distance_after + 4 * eta * s.loss + (s.excess if form == "sharp" else 0)
         pairs.append((lhs, s.distance + 4 * eta * s.cross + eta * eta * s.gradient))
-    return max(pairs, key=lambda pair: num.roughly(pair[0] / pair[1]))
+    return [list(side) for side in zip(*pairs, strict=True)]
 
 
 @on_runs(

@@ -27,10 +27,10 @@ about_runs = functools.partial(about_steps, on=Run, given=(condition_2, conditio
 
 def required(setting, form):
     """The hypotheses that a setting decides."""
-    k = Constants(setting, form)
+    k, (second, third) = Constants(setting, form), setting.room.ratios
     return decided(
-        ("(2): right over left side", k.condition_2, 1.0),
-        ("(3): right over left side", k.condition_3, 1.0),
+        ("(2): right over left side", second, 1.0),
+        ("(3): right over left side", third, 1.0),
         ("gamma C", k.gamma * k.C, 1.0),
     )
 
