@@ -88,6 +88,36 @@ def test_what_is_refused_says_the_fix_in_flags(flags, tmp_path, monkeypatch, cap
     assert not list(tmp_path.iterdir())
 
 
+UNSEEN = ("--n 100000000000", "--n-val 100000000000", "--steps 1000000000000000")
+"""What a dry run shows, rather than refuses."""
+AT_THE_START = {
+    "--init nope": "--init nope: is not known; did you mean unpaired?",
+    "--init-option foo=3": "--init-option foo: is not known to paired of arda2026",
+    "--data series --data-option path=no.csv": "path no.csv: is not a file; check the path",
+    "--model deora2024 --init two-phase --n-init 0": "--n-init 0: must be a whole number >= 1",
+}
+
+
+@pytest.mark.parametrize("flags", [f for f in {**BAD, **AT_THE_START} if f not in UNSEEN])
+def test_a_dry_run_refuses_what_the_run_would(flags, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    own = [] if "--model" in flags or "series" in flags else ["--data-option", "pool=8"]
+    assert run(["train", *flags.split(), *own, "--dry-run"]) == 2
+    shown = capsys.readouterr().err
+    assert {**BAD, **AT_THE_START}[flags] in shown
+    assert shown.count("\n") == 1
+
+
+def test_data_that_take_days_are_told_before_they_are_made(capsys):
+    """A pool of a thousand million heads: hours of labels before the first step."""
+    seconds = []
+    for pool in (8, 10**9):
+        option = ["--data-option", f"pool={pool}", "--n", "10", "--steps", "1"]
+        assert run(["train", *option, "--dry-run", "--json"]) == 0
+        seconds.append(json.loads(capsys.readouterr().out)["plan"]["seconds"])
+    assert seconds[0] < 60 < 1000 < seconds[1]
+
+
 TOML = {
     "widht = 3": "widht = 3: is no setting; did you mean width?",
     "[model_option]\nactivation = 'tanh'": "did you mean model_options",

@@ -119,4 +119,5 @@ def test_drift_is_a_training_recorder(tmp_path) -> None:
     assert recorded[-1] == pytest.approx(final["kernel_distance"], rel=1e-10)
     stored = run.to_xarray()
     assert "movement_U" in stored
-    run.save(tmp_path / "run.nc")
+    with pytest.warns(UserWarning, match="holds no configuration"):
+        run.save(tmp_path / "run.nc")

@@ -12,7 +12,16 @@ import xarray as xr
 from training_problems import linear
 
 from headcount.core import BadArgument
-from headcount.training import AttentionMass, HeadBalls, Run, gd, projgd, stack_seeds, train
+from headcount.training import (
+    AttentionMass,
+    HeadBalls,
+    Run,
+    gd,
+    projgd,
+    read_run,
+    stack_seeds,
+    train,
+)
 
 
 @pytest.fixture(scope="module")
@@ -96,13 +105,17 @@ def test_a_run_is_a_pytree(run: Run) -> None:
 
 
 def test_file_holds_the_data_set(run: Run, tmp_path: Path) -> None:
-    path = run.save(tmp_path / "new" / "run.nc")
+    with pytest.warns(UserWarning, match=r"run\.nc holds no configuration: .* config=TrainConfig"):
+        path = run.save(tmp_path / "new" / "run.nc")
+    with pytest.raises(BadArgument, match="holds no configuration"):
+        read_run(path)
     with xr.open_dataset(path, engine="h5netcdf") as read:
         assert read.attrs.pop("checksum")
         xr.testing.assert_identical(read.load(), run.to_xarray())
     assert [p.name for p in path.parent.iterdir()] == ["run.nc"]
 
 
+@pytest.mark.filterwarnings("ignore:.* holds no configuration")
 def test_a_failed_save_leaves_the_old_file(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +133,7 @@ def test_a_failed_save_leaves_the_old_file(
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
 
 
+@pytest.mark.filterwarnings("ignore:.* holds no configuration")
 def test_a_run_without_recorders_saves_too(tmp_path: Path) -> None:
     model, params, x, y = linear()
     plain = train(model, params, x, y, rule=projgd(0.1, HeadBalls((("U", 0.5),))), steps=2)
@@ -129,6 +143,7 @@ def test_a_run_without_recorders_saves_too(tmp_path: Path) -> None:
         assert read.sizes["recorded_step"] == 0
 
 
+@pytest.mark.filterwarnings("ignore:.* holds no configuration")
 def test_nested_parameters_of_a_function_are_recorded_and_saved(tmp_path: Path) -> None:
     """The same function with flat and with nested parameters: the same numbers, longer names."""
     x = np.linspace(-1, 1, 24).reshape(4, 3, 2)

@@ -95,11 +95,13 @@ def train_command(
         Show every value, memory, time, and which choices among readings of the papers apply.
     """
     given = {k: v for k, v in locals().items() if k not in _NOT_SETTINGS} | asdict(problem)
-    from ..training import build, plan_training, require_memory, run_config
+    from ..training import build, check_problem, plan_training, require_memory, run_config
 
     chosen = read_config(config, given).naming_seeds()
     plan = plan_training(chosen)
     target = out or _own_file(chosen.fingerprint)
+    if plan.fits:
+        check_problem(chosen)
     if dry_run:
         _show_settings(chosen, plan, target, json)
         return 0
@@ -107,8 +109,8 @@ def train_command(
     check_target(target)
     kept = RunCheckpoint(target, chosen, devices)
     kept.check(resume=resume)
+    _announce(plan, quiet=json)  # before data are made, which may take longer than training
     built = build(chosen)
-    _announce(plan, quiet=json)
     with training_progress(chosen.steps, quiet=json) as progress, until_interrupted() as stop:
         kept.asked = stop.is_set
         run = run_config(

@@ -12,6 +12,7 @@ from ._build import build_data as build_data
 from ._build import build_model as build_model
 from ._build import build_problem as build_problem
 from ._build import build_rule as build_rule
+from ._build import check_problem as check_problem
 from ._build import check_settings as check_settings
 from ._build import run_config as run_config
 from ._config import ProblemConfig as ProblemConfig

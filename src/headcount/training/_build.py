@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import json
@@ -148,24 +149,61 @@ def build_problem(config: ProblemConfig, data: DataModel | None = None) -> Built
 
     `data` takes the place of the configuration's data model.
     """
-    recipe, init = config.recipe, config.init
-    owner = f"{init} of {config.model}"
-    options = check_options("init_options", owner, recipe.start_options(init), config.init_options)
+    init = config.init
     data = build_data(config) if data is None else data
-    built = build_model(config, data)
+    start = _starter(config, data)
     # Models and starts come first: a wrong width shows before any data is made.
-    pairs = [recipe.start(built, init, s, _fresh(config, data, s), **options) for s in config.seeds]
+    pairs = [start(seed, _fresh(config, data, seed)) for seed in config.seeds]
     model = pairs[0][0]
     if any(own != model for own, _ in pairs):
         problem = "gives every seed groups of another size"
         raise BadArgument("init", init, problem, fix="train one seed at a time")
     initial = stack_seeds([start for _, start in pairs])
+    splits = [_samples(config, data, seed) for seed in config.seeds]
+    joined, *held_out = (stack_seeds(part) for part in zip(*splits, strict=True))
+    validation = tuple(held_out[0]) if held_out else None
+    return BuiltProblem(model, data, initial, joined.x, joined.y, validation)
+
+
+class _SamplesWanted(Exception):
+    """A start has come to where it looks at samples."""
+
+
+def check_problem(config: ProblemConfig) -> None:
+    """Refuse what `build_problem` would, before anything that takes long.
+
+    A start that looks at samples is made as far as that; data are drawn where that is quick.
+    """
+
+    def none_yet(count: int) -> Any:
+        raise _SamplesWanted
+
+    data = build_data(config)
+    with contextlib.suppress(_SamplesWanted):
+        _starter(config, data)(config.seeds[0], none_yet)
+    numbers = (config.n + config.n_val) * data.T * data.d
+    if numbers <= _QUICK and not hasattr(data, "operations"):
+        _samples(config, data, config.seeds[0])
+
+
+_QUICK = 2**22
+"""So many numbers are drawn in less than a second."""
+
+
+def _samples(config: ProblemConfig, data: DataModel, seed: int) -> tuple[Any, ...]:
+    """The data of a seed: for training, and for validation where there are any."""
     if not config.n_val:
-        joined = stack_seeds([data.sample(config.n, seed) for seed in config.seeds])
-        return BuiltProblem(model, data, initial, joined.x, joined.y, None)
-    splits = [data.sample_split(config.n, config.n_val, seed) for seed in config.seeds]
-    joined, held_out = (stack_seeds(part) for part in zip(*splits, strict=True))
-    return BuiltProblem(model, data, initial, joined.x, joined.y, tuple(held_out))
+        return (data.sample(config.n, seed),)
+    return data.sample_split(config.n, config.n_val, seed)
+
+
+def _starter(config: ProblemConfig, data: DataModel) -> Callable[..., tuple[Any, Any]]:
+    """What gives a model and its start for a seed and a source of fresh samples."""
+    recipe, init = config.recipe, config.init
+    owner = f"{init} of {config.model}"
+    options = check_options("init_options", owner, recipe.start_options(init), config.init_options)
+    model = build_model(config, data)
+    return lambda seed, fresh: recipe.start(model, init, seed, fresh, **options)
 
 
 def _fresh(config: ProblemConfig, data: DataModel, seed: int) -> Any:

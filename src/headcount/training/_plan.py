@@ -66,6 +66,8 @@ def plan_training(config: ProblemConfig) -> TrainingPlan:
         memory += _training_bytes(config, numbers, parameters)
         if memory <= available:  # XLA cannot count the operations of sizes beyond 64 bits
             seconds = _START + config.steps * seeds * _step_seconds(config, model, data)
+            drawing = getattr(data, "operations", lambda n: 0)
+            seconds += seeds * drawing(config.n + config.n_val) / _FLOPS
     return TrainingPlan(data.T, data.d, parameters, 8 * numbers, memory, available, seconds)
 
 

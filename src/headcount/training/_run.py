@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,11 +161,15 @@ class Run(Shown):
     def save(self, path: str | Path, config: Any = None) -> Path:
         """Write the run to `path` (netCDF with a checksum), complete or not at all.
 
-        `config` is the `TrainConfig` that describes a run of `train`, so that `headcount audit`
-        can read it from the file; runs of `run_config` have it already.
+        `config` is the `TrainConfig` that describes a run of `train`, so that `read_run` and
+        `headcount audit` can read it from the file; runs of `run_config` have it already. Without
+        one the file is plain netCDF, and a warning says so.
         """
         if config is not None:
             self.settings.update(_described(config, self.settings))
+        if "config" not in self.settings:
+            text = f"{path} holds no configuration: read_run and headcount audit refuse it"
+            warnings.warn(f"{text}; save(path, config=TrainConfig(...)) gives one", stacklevel=2)
         target = Path(path)
         write_run(target, self.to_xarray())
         return target

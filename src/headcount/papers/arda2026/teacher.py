@@ -147,6 +147,11 @@ class TransportTeacher:
             size = min(_POOL_BLOCK, self.pool - start)
             yield _draw_block(key, start // _POOL_BLOCK, size, self.d)
 
+    def operations(self, n: int) -> int:
+        """What n labels cost, as so many operations of a matrix product; a guess."""
+        per_head = self.d**2 + self.T * self.d + 8 * self.T
+        return 60 * self.pool * (n + self.anchors) * per_head
+
     def sample(self, n: int, seed: int) -> Dataset:
         """n inputs and their labels."""
         return Dataset(self.law.inputs(n, seed), _labels(self, n, seed).copy())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from jaxtyping import Float
 
-from ...core import Array, normal, stream
+from ...core import Array, check_count, normal, stream
 from ...data import Dataset
 from ...training import Recipe
 from .model import HeadGroups, LinearModel, MultiHeadAttention, MultiHeadParams
@@ -30,6 +30,7 @@ def _two_phase(
     model: MultiHeadAttention, seed: int, fresh: Fresh, *, n_init: int = 100
 ) -> tuple[MultiHeadAttention, MultiHeadParams]:
     """The first phase on n_init fresh samples [deora2024, Sec. 5.1]."""
+    check_count("n_init", n_init)
     x, y = fresh(n_init)
     return model, two_phase(model, seed, x=x, y=y)
 
@@ -38,6 +39,7 @@ def _two_phase_groups(
     model: HeadGroups, seed: int, fresh: Fresh, *, n_init: int = 100
 ) -> tuple[HeadGroups, MultiHeadParams]:
     """The same as its two sign classes, whose sizes depend on the seed."""
+    check_count("n_init", n_init)
     x, y = fresh(n_init)
     return two_phase_groups(model.T, model.d, model.H, seed, x=x, y=y, readout=model.readout)
 
