@@ -261,7 +261,7 @@ IN_ONE_PROCESS: Faults = {
         for where, patterns, count in (
             ("trial", ("trials/*/*.h5",), 25),
             ("checkpoint", ("checkpoints/*.h5",), 12),
-            ("plan, marker or index", ("plans/*.json", "index/*.h5", "*.json"), 8),
+            ("plan, marker or index", ("plans/*.json", "index/*.sqlite3", "*.json"), 8),
         )
         for kind in ("truncated", "flipped", "swapped", "deleted")
     },

@@ -5,9 +5,11 @@
 
 Parts: `sides` (hypotheses and both sides of every claim and form on seeded points, the corpus and
 the known constructions), `bounds` (every right side at settings of every paper), `commands`
-(`audit`, `count`, `compare`, `list`, `explain` as JSON), `certificates`, `figures` (payloads and
-verdicts at smoke scale), `errata`. Points are kept, not drawn again: fields by name, so that both
-sides must agree at the same point whoever draws. Numbers may differ by 1e-12 of their size.
+(`audit`, `count`, `compare`, `list` as JSON), `declared` (the words of every claim),
+`certificates`, `figures` (payloads and verdicts at smoke scale), `errata`.
+
+Points are kept, not drawn again: fields by name, so that both sides must agree at the same point
+whoever draws. Numbers may differ by 1e-12 of their size.
 """
 
 from __future__ import annotations
@@ -76,11 +78,11 @@ def points_of(claim: Any) -> Iterator[dict[str, Any]]:
         for known in (*claim.targets(), *known_instances(claim)):
             yield fields_of(known)
         experiment = claim.experiment
-        for case in experiment.cases if experiment is not None else ():
+        for number, case in enumerate(experiment.cases if experiment is not None else ()):
             drawn = experiment.draw(case, rng, DRAWS)
             for k in range(DRAWS):
                 point = fields_of(jax.tree.map(lambda leaf: leaf[k], drawn))  # noqa: B023
-                yield {"drawn": True, **point}
+                yield {"case": number, **point}
 
 
 def fields_of(point: Any) -> dict[str, Any]:
@@ -106,7 +108,10 @@ def said(claim: Any, fields: dict[str, Any]) -> dict[str, Any]:
     }
     found: dict[str, Any] = {}
     with float64():
-        point = instance_from(kind, values)
+        try:
+            point = instance_from(kind, values)
+        except ValueError as error:  # a construction of another class
+            return {"no point": str(error)[:80]}
         for form in claim.variants:
             try:
                 at = _evaluator(claim, form, drawn)(point)
@@ -201,17 +206,33 @@ def run_command(line: str) -> tuple[int, str]:
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """What the commands print for machines; `explain` of every claim."""
+    """What the commands print for machines."""
+    for line in COMMANDS:
+        code, text = run_command(line)
+        says = json.loads(text) if text.strip().startswith(("{", "[")) else text
+        yield line, {"code": code, "says": says}
+
+
+def declared() -> Iterator[tuple[str, Any]]:
+    """What is said of every claim, without evaluating it."""
     from headcount import theory
 
-    every = [f"explain {claim} --json" for claim in theory.claims]
-    for line in (*COMMANDS, *every):
-        code, text = run_command(line)
+    for name in theory.claims:
+        claim = theory.claims[name]
+        plain = ("title", "equations", "statement", "latex", "default", "quantity", "needs_event")
         yield (
-            line,
+            name,
             {
-                "code": code,
-                "says": json.loads(text) if text.strip().startswith(("{", "[")) else text,
+                **{field: getattr(claim, field) for field in plain},
+                "kind": str(claim.kind),
+                "forms": {n: [v.text, v.erratum, v.fails] for n, v in claim.variants.items()},
+                "hypotheses": sorted(h.name for h in claim.hypotheses),
+                "errata": list(claim.errata),
+                "references": list(claim.references),
+                "bound": claim.bound is not None,
+                "cases": []
+                if claim.experiment is None
+                else [dict(c) for c in claim.experiment.cases],
             },
         )
 
@@ -253,7 +274,8 @@ def errata() -> Iterator[tuple[str, Any]]:
 
 
 PARTS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
-    part.__name__: part for part in (sides, bounds, commands, certificates, figures, errata)
+    part.__name__: part
+    for part in (sides, bounds, declared, commands, certificates, figures, errata)
 }
 
 

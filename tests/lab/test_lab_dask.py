@@ -84,13 +84,13 @@ def test_a_worker_with_other_code_is_left_out(
 ) -> None:
     """Asked at the start; and with every trial, as it may join later."""
     odd = cluster.start_worker(PYTHONPATH=other_toy(tmp_path))
-    cluster.wait_for_workers(3)
     place = f"dask://{cluster.address}"
     try:
+        cluster.wait_for_workers(3)
         reporter = Messages()
         sweep = lab.run_plan(plan, tmp_path / "out", executor=place, reporter=reporter)
         assert (sweep.run, sweep.failed) == (12, 0)
-        (told,) = reporter.messages
+        told = "\n".join(reporter.messages)
         assert re.search(r"toy_figure:measure is \w+, .* there, .*; it is left out", told)
         assert_same(plan, tmp_path / "out", reference)
         monkeypatch.setattr(_dask.DaskExecutor, "_check_workers", lambda self: None)

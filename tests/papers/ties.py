@@ -11,7 +11,7 @@ import numpy as np
 from headcount.core import float64, papers
 from headcount.papers.deora2024 import quantities as model
 from headcount.papers.wu2023.conditions import Start
-from headcount.papers.wu2023.model import norms, sizes
+from headcount.papers.wu2023.quantities import norms, sizes
 from headcount.theory._pytree import arrays_of
 
 

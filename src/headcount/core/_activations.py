@@ -1,4 +1,4 @@
-"""Activations with the bounds that the theorems ask for [arda2026, Sec. 3.2].
+"""Activations with the bounds that theorems ask for.
 
 Each has |sigma| <= sigma0, |sigma'| <= sigma1, |sigma''| <= sigma2 on the whole real line.
 """

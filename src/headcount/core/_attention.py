@@ -1,6 +1,6 @@
 """Attention on one sample: what models, data models and kernels share.
 
-Samples are written with tokens as rows, X: (T, d); arda2026 writes tokens as columns.
+Samples are written with tokens as rows, X: (T, d); papers may write them as columns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ._types import Array
 
 
 class HeadFeatures(NamedTuple):
-    """Random features of one head [arda2026, Sec. 5.4]; phi_w = outer(w_left, q_X)."""
+    """Random features of one head; phi_w = outer(w_left, q_X)."""
 
     phi_c: Float[Array, ""]
     phi_u: Float[Array, "d"]
@@ -26,7 +26,7 @@ class HeadFeatures(NamedTuple):
 def pooled_attention(
     X: Float[Array, "T d"], W: Float[Array, "d d"], q: Float[Array, "d"]
 ) -> Float[Array, "T"]:
-    """alpha = softmax(X W q), the weights of the single-query attention [arda2026, Eq. (2)].
+    """alpha = softmax(X W q), the weights of the single-query attention.
 
     >>> X = jnp.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
     >>> pooled_attention(X, jnp.eye(2), jnp.array([1.0, 0.0])).round(3)  # equal logits
@@ -38,7 +38,7 @@ def pooled_attention(
 def softmax_covariance_times(
     X: Float[Array, "T d"], alpha: Float[Array, "T"], U: Float[Array, "d"]
 ) -> Float[Array, "d"]:
-    """M U with M = sum_t alpha_t (X_t - a)(X_t - a)^T [arda2026, Eq. (8)], M never built.
+    """M U with M = sum_t alpha_t (X_t - a)(X_t - a)^T, M never built.
 
     Written with centred values, so that it vanishes without cancellation when all tokens agree.
     """
@@ -53,7 +53,7 @@ def head_features(
     W: Float[Array, "d d"],
     activation: Activation,
 ) -> HeadFeatures:
-    """phi_c = sigma(U.a), phi_u = sigma'(U.a) a, phi_w = sigma'(U.a) (M U) q^T [arda2026, 5.4]."""
+    """phi_c = sigma(U.a), phi_u = sigma'(U.a) a, phi_w = sigma'(U.a) (M U) q^T."""
     alpha = pooled_attention(X, W, q)
     a = alpha @ X
     s = U @ a
@@ -68,12 +68,12 @@ def head_features(
 def self_attention(
     X: Float[Array, "T d"], logits_matrix: Float[Array, "d d"]
 ) -> Float[Array, "T T"]:
-    """Row-wise softmax(X M X^T): row t is how token t attends [deora2024, Eq. (1); wu2023, 1.1]."""
+    """Row-wise softmax(X M X^T): row t is how token t attends."""
     return jax.nn.softmax(X @ logits_matrix @ X.T, axis=-1)
 
 
 def attention_head(
     X: Float[Array, "T d"], W: Float[Array, "d d"], U: Float[Array, "T d"]
 ) -> Float[Array, ""]:
-    """Phi(X; W, U) = <U, softmax(X W X^T) X> [deora2024, Eq. (1)]."""
+    """Phi(X; W, U) = <U, softmax(X W X^T) X>."""
     return jnp.vdot(U, self_attention(X, W) @ X)

@@ -46,7 +46,7 @@ MEAN_SQUARED = losses.register(
         weight=lambda n: 1 / n,
     ),
 )
-"""(1/n) sum_j (f_j - y_j)^2, without a half [arda2026, Sec. 3.3]."""
+"""(1/n) sum_j (f_j - y_j)^2, without a half."""
 
 HALF_SQUARED_SUM = losses.register(
     "half-squared-sum",
@@ -57,7 +57,7 @@ HALF_SQUARED_SUM = losses.register(
         weight=lambda n: 1.0,
     ),
 )
-"""(1/2) sum_j (f_j - y_j)^2 [wu2023, Sec. 3.2]."""
+"""(1/2) sum_j (f_j - y_j)^2."""
 
 LOGISTIC = losses.register(
     "logistic",
@@ -69,7 +69,7 @@ LOGISTIC = losses.register(
         labels="signs",
     ),
 )
-"""(1/n) sum_j log(1 + exp(-y_j f_j)), labels +-1 [deora2024, Sec. 2]."""
+"""(1/n) sum_j log(1 + exp(-y_j f_j)), labels +-1."""
 
 
 def loss_of(loss: Loss | str) -> Loss:

@@ -40,11 +40,11 @@ class Paper:
 
     `brings` are modules that register models, initialisations, data laws, fast gradients and
     kernels when imported; `models` maps a model's name to its `training.Recipe`; `claims`, `facts`,
-    `figures` and `errata` are modules that register theirs, too; `subject` says what an audit looks at, `slack`
-    where its bounds lose, `reduction` which narrower run equals a configuration's (a function of
-    it, answers for `headcount count`), `leading` which claims an audit opens with, `setting` which
-    numbers a right side depends on. `certificates` is the package whose folder of that name has
-    the counterexamples. `choices` lists the readings of the text that were chosen.
+    `figures` and `errata` are modules that register theirs, too; `subject` says what an audit looks
+    at, `slack` where its bounds lose, `reduction` which narrower run equals a configuration's (a
+    function of it, answers for `headcount count`), `leading` which claims an audit opens with,
+    `setting` which numbers a right side depends on. `certificates` is the package whose folder of
+    that name has the counterexamples. `choices` lists the readings of the text that were chosen.
     """
 
     key: str

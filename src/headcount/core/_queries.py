@@ -1,4 +1,4 @@
-"""Queries q_X of the pooled attention of arda2026: functions of one sample, never trained."""
+"""Queries q_X of pooled attention: functions of one sample, never trained."""
 
 from __future__ import annotations
 

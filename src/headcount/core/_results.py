@@ -58,11 +58,12 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _same_leaf(one: Any, other: Any) -> bool:
-    if isinstance(one, jax.core.Tracer) or isinstance(other, jax.core.Tracer):
-        return one is other
-    if not (hasattr(one, "dtype") or hasattr(other, "dtype")):
+    if one is other or not (hasattr(one, "dtype") or hasattr(other, "dtype")):
         return one is other or bool(one == other)
-    a, b = np.asarray(one), np.asarray(other)
+    try:
+        a, b = np.asarray(one), np.asarray(other)
+    except jax.errors.TracerArrayConversionError:
+        return False
     return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 

@@ -45,7 +45,7 @@ ROBERTA = FileSet(
         "e2da8e2f811d1448a5b465c236feacd80ffbac7b/",
     ),
 )
-"""The model of deora2024, Fig. 6: 12 layers, 12 heads, width 768; 499 MB."""
+"""RoBERTa, base: 12 layers, 12 heads, width 768; 499 MB."""
 
 MODEL_CHOICES = ("auto", "minilm", "roberta-base", "folder", "tiny")
 """auto: the folder of HEADCOUNT_MODEL if it is set, else the installed MiniLM; tiny: random."""

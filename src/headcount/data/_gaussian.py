@@ -1,4 +1,4 @@
-"""Gaussian tokens in the unit ball: the input law of arda2026, Sec. 6."""
+"""Gaussian tokens in the unit ball."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def clip_to_ball(x: Float[Array, "*batch d"], radius: float = 1.0) -> Float[Arra
 
 @dataclass(frozen=True)
 class GaussianTokens:
-    """Tokens N(0, I_d), clipped radially to |X_t| <= 1 [arda2026, Sec. 6].
+    """Tokens N(0, I_d), clipped radially to |X_t| <= 1.
 
     A law of inputs: its labels are zero. For d = 8 nearly every token ends on the sphere.
     """
@@ -28,7 +28,7 @@ class GaussianTokens:
     T: int = 16
     d: int = 8
     name: ClassVar[str] = "gaussian-tokens"
-    assumption: ClassVar[str] = "arda2026, Sec. 3.1: every token lies in the unit ball"
+    assumption: ClassVar[str] = "every token lies in the unit ball"
 
     def __post_init__(self) -> None:
         check_count("T", self.T)

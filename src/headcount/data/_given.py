@@ -79,8 +79,9 @@ class Series:
 
     The series is cut once in time and standardised with its first part (`windows_of_series`); a
     seed picks n windows of that part at random. `clip` moves every token into the unit ball, as
-    arda2026, Sec. 3.1 asks. With labels="direction" a window is labelled +1 where the next value is
-    not below its last one, and -1 where it is: what theorems about signs, and `compare`, take.
+    theorems about unit tokens ask. With labels="direction" a window is labelled +1 where the next
+    value is not below its last one, and -1 where it is: what theorems about signs, and `compare`,
+    take.
     """
 
     path: str = ""

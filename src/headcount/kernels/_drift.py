@@ -32,7 +32,7 @@ Record = dict[str, Any]
 
 @own_precision
 def kernel_distance(K: Float[Array, "n k"], K0: Float[Array, "n k"]) -> Float[Array, ""]:
-    """1 - <K, K0> / (|K| |K0|) with Frobenius inner products [wu2023, Fig. 2 (c)].
+    """1 - <K, K0> / (|K| |K0|) with Frobenius inner products.
 
     Written as |K/|K| - K0/|K0||^2 / 2, which is the same number without the cancellation.
 

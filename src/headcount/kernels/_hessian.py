@@ -222,15 +222,15 @@ def _extreme(
 def head_hessian(head: Callable[..., Float[Array, ""]], theta: Any, *args: Any) -> Array:
     """The dense Hessian of head(*theta, *args) in theta, a tuple of arrays, flattened in order.
 
-    For arda2026, `head_hessian(model.head, (U_i, W_i), x)` is the (d + d^2)-square Hessian of
-    h(X; theta_i) that Lemma 2 bounds; pure and jittable.
+    Of a model with heads, `head_hessian(model.head, (U_i, W_i), x)` is the (d + d^2)-square Hessian
+    of one; pure and jittable.
     """
     flat, unravel = ravel_pytree(tuple(theta))
     return jax.hessian(lambda t: head(*unravel(t), *args))(flat)
 
 
 def head_hessians(model: Any, params: Any, x: Float[Array, "T d"]) -> Float[Array, "heads p p"]:
-    """`head_hessian` of every head of a model with heads (arda2026, deora2024), in float64.
+    """`head_hessian` of every head of a model with heads, in float64.
 
     These are Hessians of the heads h_i themselves, theta_i = (U_i, W_i): without the output weight
     c_i and the factor m^{-1/2} or H^{-1/2}. The model's Hessian in theta is block diagonal, with
@@ -239,7 +239,7 @@ def head_hessians(model: Any, params: Any, x: Float[Array, "T d"]) -> Float[Arra
     one_head = getattr(model, "head", None)
     if one_head is None or not hasattr(params, "U") or not hasattr(params, "W"):
         raise BadArgument(
-            "model", type(model).__name__, "has no heads (U, W)", fix="use arda2026 or deora2024"
+            "model", type(model).__name__, "has no heads (U, W)", fix="use a model with `head`"
         )
     check_shape("x", x, (None, model.d))
     check_finite("x", x)

@@ -114,7 +114,7 @@ def _slopes(model: Function, params: Any, direction: Any, x: Float[Array, "n T d
 def kernel_margin(
     kernel: Float[Array, "n n"], y: Num[Array, "n"], *, norm: float = NTK_NORM
 ) -> Margin:
-    """The margin of features with Gram matrix `kernel` [deora2024, Definition 1, P3].
+    """The margin of features with Gram matrix `kernel`.
 
     max_{|theta| = norm} min_i y_i <phi_i, theta> = norm min_{a in simplex} |sum_i a_i y_i phi_i|.
     With B^T B = (y_i K_ij y_j) the shortest combination is a non-negative least squares problem:
@@ -225,7 +225,7 @@ def margin_path(
 
 
 def linear_margin(x: Float[Array, "n T d"], y: Num[Array, "n"], *, norm: float = 1.0) -> Margin:
-    """The largest min_i y_i <U, X_i> over |U| = norm: the linear model's margin [deora2024, F]."""
+    """The largest min_i y_i <U, X_i> over |U| = norm: the linear model's margin."""
     n, T, d = check_samples(x, y)
     check_signs(y)
     flat = np.asarray(x, np.float64).reshape(n, T * d)
@@ -248,7 +248,7 @@ def direction_margins(
 ) -> Float[Array, "n"]:
     """y_i <grad f(params, x_i), theta> with theta scaled to `norm` (None: as given).
 
-    The smallest entry is the margin of the direction [deora2024, Definition 1, P3].
+    The smallest entry is the margin of the direction.
     """
     check_samples(x, y)
     check_signs(y)
@@ -267,7 +267,7 @@ def direction_margins(
 def normalised_margin(
     outputs: Float[Array, "n"], y: Num[Array, "n"], readout: Any, *, model: Any = None
 ) -> float:
-    """min_i y_i f(x_i) / |U|, U the read-out weights (an array or pytree) [deora2024, Sec. 6].
+    """min_i y_i f(x_i) / |U|, U the read-out weights (an array or pytree).
 
     NaN when U = 0. Give the model if it has groups of equal heads: |U| is then over all heads.
     """

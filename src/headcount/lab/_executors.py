@@ -156,7 +156,7 @@ def thread_settings() -> dict[str, str]:
     Two processes with one thread each beat one process with two threads on matrices this small,
     and a single thread always adds up in the same order. The XLA flag alone leaves a pool of one
     thread per core, between which the steps of a program are handed over: measured, that doubles
-    the CPU time of an arda2026 step. PJRT_NPROC sets the size of that pool.
+    the CPU time of a training step. PJRT_NPROC sets the size of that pool.
     """
     flag = "--xla_cpu_multi_thread_eigen"
     flags = os.environ.get("XLA_FLAGS", "")

@@ -100,7 +100,7 @@ class Arguments:
 
     def of(self, point: Any, form: str, constants: Callable[[], Any]) -> dict[str, Any]:
         """The arguments at a point."""
-        found = {}
+        found: dict[str, Any] = {}
         for name in self.names:
             if name == "form":
                 found[name] = form
@@ -114,7 +114,7 @@ class Arguments:
         self, data: Mapping[str, Any], form: str, constants: Callable[[], Any]
     ) -> dict[str, Any]:
         """The same of a point's nested lists: the whole is the mapping, a part an entry of it."""
-        found = {}
+        found: dict[str, Any] = {}
         for name in self.names:
             if name == "form":
                 found[name] = form

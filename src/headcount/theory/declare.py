@@ -1,6 +1,6 @@
 """How a paper declares its claims: what every paper's claims share, written once.
 
-A paper binds its key, for instance `claim = functools.partial(declare.claim, "arda2026")`.
+A paper binds its key, for instance `claim = functools.partial(declare.claim, "smith2030")`.
 """
 
 from __future__ import annotations

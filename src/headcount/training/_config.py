@@ -67,12 +67,17 @@ def _papers_own(meaning: str = "") -> Any:
     return Field(None, description=f"{meaning}default: the paper's own for this model")
 
 
+def _first_model() -> str:
+    """What is trained where no model is named: the first paper's."""
+    return next(model for _, paper in papers.items() for model in paper.models)
+
+
 class ProblemConfig(BaseModel):
     """One model at its initialisation, on one data model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    model: str = "arda2026"
+    model: str = Field(default_factory=lambda: _first_model())
     width: int = Field(64, description="m, H or d_m")
     model_options: _Options = Options()
     init: str = _papers_own()

@@ -42,7 +42,7 @@ class HeadBalls:
     """Omega_rho: every head's block stays within rho_block/sqrt(m) of its start.
 
     {|c_i - c_i0| <= rho_c/sqrt m, |U_i - U_i0| <= rho_u/sqrt m, ||W_i - W_i0||_F <= rho_w/sqrt m}
-    [arda2026, Def. 2]; the same with (c, U, w) for the IndRNN (App. B). A product of balls, so the
+    A product of balls, so the
     Euclidean projection shrinks each displacement radially.
     """
 

@@ -105,7 +105,7 @@ def gradient_norm(now: Snapshot) -> dict[str, Array]:
 def jacobian_norms(now: Snapshot) -> dict[str, Array]:
     """Three readings of "the Jacobian norm", for every block b.
 
-    of_mean: ||(1/n) sum_j grad_b f(x_j)||, where samples may cancel [arda2026, App. B];
+    of_mean: ||(1/n) sum_j grad_b f(x_j)||, where samples may cancel;
     mean, max: over samples of ||grad_b f(x_j)||.
     """
     gradient = jax.vmap(jax.grad(now.model), in_axes=(None, 0))
@@ -139,7 +139,7 @@ def _sample_norms(gradients: Any) -> Float[Array, "b"]:
 
 @_register("margin")
 def margins(now: Snapshot) -> dict[str, Array]:
-    """min_j y_j f(x_j), and divided by ||U|| where the model has a block U [deora2024, App. G]."""
+    """min_j y_j f(x_j), and divided by ||U|| where the model has a block U."""
     smallest = jnp.min(now.y * now.outputs())
     result = {"margin": smallest}
     if "U" in (parts := blocks(over_heads(now.model, now.params))):
@@ -162,10 +162,7 @@ def iterates(now: Snapshot) -> dict[str, Array]:
 
 @_register("linearised")
 def linearised_outputs(now: Snapshot) -> dict[str, Array]:
-    """f_lin(x_j) = f(x_j; start) + <grad f(x_j; start), params - start>, and max_j |f - f_lin|.
-
-    [arda2026, Def. 3]
-    """
+    """f_lin(x_j) = f(x_j; start) + <grad f(x_j; start), params - start>, and max_j |f - f_lin|."""
     linear = jax.vmap(Linearised(now.model, now.initial), in_axes=(None, 0))
     f_lin = map_over_chunks(lambda s: linear(now.params, s.x), now.chunks())
     gap = jnp.abs(now.outputs() - f_lin)
@@ -174,7 +171,7 @@ def linearised_outputs(now: Snapshot) -> dict[str, Array]:
 
 @dataclass(frozen=True, eq=False)
 class AttentionMass:
-    """Mean attention on chosen tokens: over samples, heads and query rows [deora2024, App. G].
+    """Mean attention on chosen tokens: over samples, heads and query rows.
 
     `relevant` marks the tokens of every training sample, (n, T).
     """

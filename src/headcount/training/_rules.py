@@ -60,13 +60,13 @@ def gd(eta: float) -> UpdateRule:
 
 
 def projgd(eta: float, projection: Projection) -> UpdateRule:
-    """ProjGD: full-batch descent, then the exact projection [arda2026, Sec. 3.3]."""
+    """ProjGD: full-batch descent, then the exact projection."""
     _require_projection("projgd", projection)
     return _plain("projgd", _sgd(check_positive("eta", eta)), projection, eta=eta)
 
 
 def projsgd(eta: float, projection: Projection, batch_size: int = 1) -> UpdateRule:
-    """ProjSGD: indices drawn independently and uniformly, one per step in arda2026 Sec. 3.3."""
+    """ProjSGD: indices drawn independently and uniformly, `batch_size` per step."""
     _require_projection("projsgd", projection)
     check_count("batch_size", batch_size)
     transform = _sgd(check_positive("eta", eta))

@@ -12,7 +12,8 @@ import pytest
 from headcount.core import Array
 from headcount.kernels import ntk
 from headcount.models import initialisations
-from headcount.papers.wu2023 import model, naive
+from headcount.papers.wu2023 import naive
+from headcount.papers.wu2023 import quantities as model
 from headcount.papers.wu2023.constants import effective_tau1
 from headcount.papers.wu2023.instances import ModelInstance, draw_model
 from headcount.papers.wu2023.limit import limit_wu2023

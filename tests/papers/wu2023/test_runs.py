@@ -10,7 +10,8 @@ import numpy as np
 from headcount.core import float64, stream
 from headcount.kernels import ntk
 from headcount.models import initialisations
-from headcount.papers.wu2023 import constants, model, proposition_1, runs
+from headcount.papers.wu2023 import constants, proposition_1, runs
+from headcount.papers.wu2023 import quantities as model
 from headcount.papers.wu2023.hessian import scalar_hessian
 from headcount.papers.wu2023.limit import limit_wu2023
 from headcount.papers.wu2023.model import Encoder, EncoderParams, output_scale, softmax_scale

@@ -15,7 +15,8 @@ import optax
 from ...theory import Family, Hypothesis, Sides
 from ...theory.families import into_ball, shaped
 from ...theory.slow import Arithmetic, dot, flat, norm
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .declare import claim, identity, near_start, table_of
 from .hypotheses import FEASIBLE, LABELS, NEAR_START, PAIRED, TRANSPORT
 from .instances import MODELS, ModelInstance, TargetInstance, draw_targets, project_model

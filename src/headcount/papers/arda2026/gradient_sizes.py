@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import optax
 
 from ...theory.slow import Arithmetic, dot, norm
-from . import constants, model, naive
+from . import constants, naive
+from . import quantities as model
 from .declare import near_start
 from .hypotheses import LABELS, NEAR_START
 from .instances import ModelInstance

@@ -13,7 +13,8 @@ from ...theory import Sides
 from ...theory.duals import Dual, duals
 from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, activation, flat, norm
-from . import model, naive
+from . import naive
+from . import quantities as model
 from .declare import claim, identity
 from .facts import antipodal
 from .hypotheses import SAMPLE

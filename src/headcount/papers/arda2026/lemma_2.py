@@ -17,7 +17,8 @@ from ...theory.domain import Domain
 from ...theory.families import log_uniform, safe_norm
 from ...theory.slow import Arithmetic, activation, dot, flat, norm, times
 from ...theory.slow_spectrum import operator_norm
-from . import constants, model, naive
+from . import constants, naive
+from . import quantities as model
 from .declare import claim, false
 from .facts import antipodal
 from .hypotheses import SAMPLE

@@ -13,7 +13,8 @@ import optax
 from ...theory import Bound, Sides
 from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, dot, norm
-from . import constants, model, naive
+from . import constants, naive
+from . import quantities as model
 from .declare import claim, false, identity, near_start
 from .hypotheses import FEASIBLE, PAIRED
 from .instances import MODELS, ModelInstance

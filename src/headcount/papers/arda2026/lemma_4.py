@@ -17,7 +17,8 @@ from ...core import Array, float64
 from ...theory import Experiment, Kind, Sides, instance_class
 from ...theory.domain import Domain, case_problem
 from ...theory.slow import FLOATS, Arithmetic, activation, dot, flat, norm, quadrature, times
-from . import constants, model, naive
+from . import constants, naive
+from . import quantities as model
 from .declare import claim, false, identity
 from .hypotheses import PAIRED, TRANSPORT
 from .instances import ModelInstance, model_family

@@ -16,7 +16,8 @@ from ...theory import Bound, Check, Experiment, Kind, Sides, instance_class
 from ...theory.domain import MOST_ENTRIES, Domain, case_problem
 from ...theory.families import safe_norm
 from ...theory.slow import FLOATS, Arithmetic, activation, dot, flat, norm, times
-from . import constants, model, naive
+from . import constants, naive
+from . import quantities as model
 from .declare import claim, false
 from .facts import antipodal
 from .hypotheses import DIRECTION, QUERY, TOKENS

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from ...theory import Family, Sides, instance_class
 from ...theory.families import shaped
 from ...theory.slow import Arithmetic, dot, flat, times
-from . import model, naive
+from . import naive
+from . import quantities as model
 from .declare import identity
 from .instances import ModelInstance, bounded, draw_model
 from .naive import Data

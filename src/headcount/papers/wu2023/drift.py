@@ -11,7 +11,8 @@ import numpy as np
 from ...theory import Sides
 from ...theory.slow import Arithmetic, flat, norm
 from ...theory.slow_spectrum import operator_norm
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .constants import Norms
 from .declare import claim, false
 from .instances import PAIRS, PairInstance

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from ...theory import Claim, Sides
 from ...theory.slow import Arithmetic, flat, norm
 from ...theory.slow_spectrum import operator_norm
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .declare import claim
 from .instances import MODELS, ModelInstance
 from .naive import BLOCKS, Data

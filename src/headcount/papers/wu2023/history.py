@@ -18,7 +18,7 @@ from ...core import Array, float64
 from ...theory import iterates_of
 from ...theory.domain import NotFinite
 from ...training import Built, TrainConfig
-from . import model
+from . import quantities as model
 from .instances import ModelInstance
 from .model import EncoderParams
 

@@ -10,7 +10,8 @@ import numpy as np
 from ...theory import Hypothesis, Sides
 from ...theory.slow import Arithmetic, norm
 from ...theory.slow_spectrum import operator_norm
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .declare import claim, false
 from .drift import lam_naively, lam_of
 from .instances import PAIRS, SMOOTH_PAIRS, PairInstance

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from ...theory import Sides
 from ...theory.slow import Arithmetic, dot, flat, norm
 from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
-from . import model, naive, naive_constants
+from . import naive, naive_constants
+from . import quantities as model
 from .declare import claim
 from .features import lowest_of_relu, lowest_of_relu_naively
 from .instances import MODELS, ModelInstance

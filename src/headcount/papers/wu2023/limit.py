@@ -100,7 +100,9 @@ def _at_width(model: Encoder, width: int, seed: int) -> tuple[Encoder, EncoderPa
     """NTK initialisation, tau0 = 1/d_m, tau1 = d_m^{-1/2}."""
     tau0, tau1 = softmax_scale("ntk", width), output_scale("ntk", width)
     wide = replace(model, d_m=width, tau0=tau0, tau1=tau1)
-    return wide, ntk_normal(wide, seed)
+    start = ntk_normal(wide, seed)
+    assert isinstance(start, EncoderParams)
+    return wide, start
 
 
 # Lemma 1 predicts slope -1/2; the blocks W_Q and W_K vanish like 1/d_m.

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...theory import Bound, Check, Sides
 from ...theory.slow import Arithmetic, norm
-from . import constants, model, naive, naive_constants, runs
+from . import constants, naive, naive_constants, runs
+from . import quantities as model
 from .declare import claim, false
 from .naive import Data
 from .runs import RunInstance, trajectory_naively, watched

@@ -18,7 +18,7 @@ from ...theory import Experiment, Kind, Sides, delta_of, instance_class
 from ...theory.domain import Domain, case_problem
 from ...theory.slow import FLOATS, Arithmetic, dot, norm
 from ...theory.slow_spectrum import extreme_eigenvalues, gram, operator_norm
-from . import model
+from . import quantities as model
 from .declare import claim
 from .naive import Data
 

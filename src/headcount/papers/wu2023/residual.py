@@ -12,7 +12,8 @@ import numpy as np
 
 from ...theory import Family, Sides, instance_class
 from ...theory.slow import Arithmetic, flat, norm
-from . import model, naive, naive_constants
+from . import naive, naive_constants
+from . import quantities as model
 from .declare import claim, false
 from .instances import SHAPES, ModelInstance, bounded, draw_model
 from .naive import Data, Number

@@ -20,7 +20,8 @@ from ...core import Array
 from ...theory import Family, Hypothesis, instance_class
 from ...theory.domain import Domain
 from ...theory.slow import Arithmetic, flat, norm
-from . import constants, model, naive, naive_constants
+from . import constants, naive, naive_constants
+from . import quantities as model
 from .constants import Norms
 from .instances import draw_model
 from .model import EncoderParams

@@ -17,7 +17,8 @@ from ...theory.domain import Domain
 from ...theory.families import shaped
 from ...theory.slow import Arithmetic, dot, flat, norm
 from ...theory.slow_spectrum import extreme_eigenvalues, outer_gram
-from . import model, naive
+from . import naive
+from . import quantities as model
 from .declare import claim, false
 from .instances import LARGEST, MODELS, ModelInstance
 from .naive import Data, Number

@@ -19,7 +19,8 @@ from ...kernels import ntk
 from ...theory import Observed, slack_table, stored_iterates
 from ...theory.domain import MOST_ENTRIES
 from ...training import Built, Run, TrainConfig, build
-from . import constants, model
+from . import constants
+from . import quantities as model
 from .assumptions import DataInstance
 from .conditions import Start, measure_start
 from .corollary_1 import OneToken, ScalarTokens

@@ -2,8 +2,8 @@
 
 from ....theory.families import safe_norm
 from ....theory.slow import norm
-from .. import model
 from .. import naive as slow
+from .. import quantities as model
 from ..records import Head
 from ..statements import state
 from .facts import antipodal
