@@ -53,7 +53,7 @@ class Scores(Record):
     @property
     def least_Gamma(self) -> Any:
         """(2/A) log((T/L - 1)/eps)."""
-        return 2 / self.A * jnp.log((self.r.shape[0] / self.L - 1) / self.eps)
+        return 2 * jnp.log((self.r.shape[0] / self.L - 1) / self.eps) / self.A
 
     def outside(self) -> str | None:
         """Some scores are high, but not all."""
