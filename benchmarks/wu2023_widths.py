@@ -20,8 +20,8 @@ import numpy as np
 from benchmarks._timing import target
 from headcount.core import Array, normal, stream
 from headcount.models import initialisations
-from headcount.papers.wu2023 import constants
-from headcount.papers.wu2023.conditions import Start, best_room, measure_start
+from headcount.papers.wu2023.conditions import Start, best_room, constants_at, measure_start
+from headcount.papers.wu2023.constants import Norms
 from headcount.papers.wu2023.model import Encoder, EncoderParams, output_scale, softmax_scale
 
 SHAPES = {"N=1 ds=1 d=1": (1, 1, 1), "N=2 ds=1 d=2": (2, 1, 2), "N=2 ds=2 d=4": (2, 2, 4),
@@ -82,9 +82,8 @@ def least_possible(start: Start) -> float:
     """
     if start.alpha <= 0:
         return np.inf
-    second = 8 * constants.rho(start.sizes) * (2 * start.loss) ** 0.5 / start.alpha**2
-    third = constants.condition_3(start.sizes, start.norms, start.alpha, start.loss)
-    return float(max(second, third))
+    k = constants_at(start, Norms(0.0, 0.0, 0.0, 0.0))
+    return float(max(8 * k.rho * k.residual / start.alpha**2, k.condition_3))
 
 
 def worst(shape: Shape, scheme: tuple[str, str], draw: Draw, width: int) -> tuple[float, float]:

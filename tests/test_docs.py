@@ -60,13 +60,13 @@ def test_links_lead_somewhere(page):
         assert (place.parent / link).exists() or link.startswith("reference/"), link
 
 
-@pytest.mark.parametrize("key", [key for key, paper in papers.items() if paper.choices])
+@pytest.mark.parametrize("key", [key for key, paper in papers.items() if paper.readings])
 def test_the_table_of_choices_is_that_of_the_manifest(key):
     section = (DOCS / "choices.md").read_text(encoding="utf-8").split(f"\n## {key}\n")[1]
     rows = re.findall(r"^\| (.*) \|$", section.split("\n## ")[0], flags=re.MULTILINE)[1:]
     expected = [
         " | ".join((c.what, c.ours, c.others, f"`{c.option}`" if c.option else "-"))
-        for c in papers[key].choices
+        for c in papers[key].readings
     ]
     assert [row.replace("\\|", "|") for row in rows] == expected
 
@@ -81,7 +81,7 @@ def functions_named(name):
 
 @pytest.mark.parametrize("key", list(papers))
 def test_choices_name_what_exists_and_ours_is_the_default(key):
-    for choice in papers[key].choices:
+    for choice in papers[key].readings:
         makers = [make for name in choice.concerns for make in functions_named(name)]
         known = {*initialisations, *losses, *optimisers}
         assert all(name in known or functions_named(name) for name in choice.concerns), choice

@@ -22,6 +22,8 @@ from ._checks import check_numbers as check_numbers
 from ._checks import check_positive as check_positive
 from ._checks import check_samples as check_samples
 from ._checks import check_shape as check_shape
+from ._entries import entry_of as entry_of
+from ._entries import read_tables as read_tables
 from ._errors import BadArgument as BadArgument
 from ._errors import HeadcountError as HeadcountError
 from ._facade import facade as facade

@@ -6,11 +6,13 @@ Listing the papers imports nothing heavy; what a paper brings is imported when s
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._checks import check_kind
+from ._entries import entry_of, read_tables
 from ._errors import BadArgument
 from ._outside import load_folder, load_object
 
@@ -44,7 +46,9 @@ class Paper:
     at, `slack` where its bounds lose, `reduction` which narrower run equals a configuration's (a
     function of it, answers for `headcount count`), `leading` which claims an audit opens with,
     `setting` which numbers a right side depends on. `certificates` is the package whose folder of
-    that name has the counterexamples. `choices` lists the readings of the text that were chosen.
+    that name has the counterexamples. `choices` lists the readings of the text that were chosen, or
+    names the file with a table [[choice]] for each ("package:choices.toml"), as `errata` may name
+    one with a table for each note.
     """
 
     key: str
@@ -60,7 +64,7 @@ class Paper:
     reduction: str | None = None
     errata: str | None = None
     certificates: str | None = None
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Choice, ...] | str = ()
     facts: tuple[str, ...] = ()
     brings: tuple[str, ...] = ()
 
@@ -74,9 +78,19 @@ class Paper:
             fix = 'use a name such as "package.module", or leave it out'
             check_kind(name, getattr(self, name), str | None, fix=fix)
         _check_models(self.models)
-        check_kind("choices", self.choices, tuple, fix="use a tuple of headcount.core.Choice")
-        for choice in self.choices:
-            _check_choice(choice)
+        fix = "use a tuple of headcount.core.Choice, or the name of a file"
+        check_kind("choices", self.choices, tuple | str, fix=fix)
+        if not isinstance(self.choices, str):
+            _check_choices(self.choices)
+
+    @cached_property
+    def readings(self) -> tuple[Choice, ...]:
+        """The choices, from the file that the manifest names or as it lists them."""
+        if not isinstance(self.choices, str):
+            return self.choices
+        tables = read_tables(self.choices).get("choice")
+        check_kind(f"choice of {self.choices}", tables, list, fix="write tables [[choice]]")
+        return _check_choices(tuple(entry_of(Choice, one, self.choices) for one in tables))
 
     def part(self, name: str) -> Any:
         """The object behind one of the names above; a `BadArgument` where the paper has none."""
@@ -120,9 +134,11 @@ def _check_models(models: Any) -> None:
         check_kind("models", name, str, fix=fix)
 
 
-def _check_choice(choice: Any) -> None:
+def _check_choices(choices: tuple[Any, ...]) -> tuple[Choice, ...]:
     fix = "use Choice(what, ours, others, concerns=(names,))"
-    check_kind("choices", choice, Choice, fix=fix)
-    for text in (choice.what, choice.ours, choice.others, choice.option):
-        check_kind("choices", text, str, fix=fix)
-    _check_names("concerns", choice.concerns)
+    for choice in choices:
+        check_kind("choices", choice, Choice, fix=fix)
+        for text in (choice.what, choice.ours, choice.others, choice.option):
+            check_kind("choices", text, str, fix=fix)
+        _check_names("concerns", choice.concerns)
+    return choices

@@ -64,7 +64,7 @@ class Papers(Registry[Paper]):
         return [
             (key, choice)
             for key, paper in self.items()
-            for choice in paper.choices
+            for choice in paper.readings
             if set(names) & set(choice.concerns)
         ]
 
@@ -132,7 +132,11 @@ class PaperRegistry(Registry[Entry], Generic[Entry]):
         for module in self._modules(paper):
             what = f"{self._plural} of paper {key!r} ({module})"
             with left_out_if_broken(what, ours=key in papers.ours):
-                importlib.import_module(module)
+                self._load(key, module)
+
+    def _load(self, key: str, reference: str) -> None:
+        """What a manifest names: a module that registers entries when it is imported."""
+        importlib.import_module(reference)
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(super().__iter__()))

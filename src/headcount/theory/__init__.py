@@ -26,6 +26,7 @@ from ._count import practice as practice
 from ._count import theorem_answers as theorem_answers
 from ._errata import Erratum as Erratum
 from ._errata import add_errata as add_errata
+from ._errata import add_notes as add_notes
 from ._errata import errata as errata
 from ._errata import errata_page as errata_page
 from ._explain import Explanation as Explanation
@@ -85,6 +86,7 @@ from ._spaces_joint import Product as Product
 from ._statement import Statement as Statement
 from ._statement import Statements as Statements
 from ._statement import Table as Table
+from ._statement import decided as decided
 from ._subject import Observed as Observed
 from ._subject import Subject as Subject
 from ._subject import SubjectOf as SubjectOf

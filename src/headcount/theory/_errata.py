@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..core import BadArgument, PaperRegistry, check_kind, round_down
+from ..core import BadArgument, PaperRegistry, check_kind, entry_of, read_tables, round_down
 from ._certificate import Certificate
 from ._claim import Claim
 from ._registry import claims
@@ -27,6 +27,7 @@ class Erratum:
     def __post_init__(self) -> None:
         for name in ("id", "where", "printed", "problem", "used"):
             check_kind(name, getattr(self, name), str, fix="write it as text")
+        check_kind("harmless", self.harmless, bool, fix="use true or false")
         if "/" not in self.id:
             raise BadArgument("id", self.id, "does not name its paper", fix="use paper/E1")
 
@@ -36,7 +37,15 @@ class Erratum:
         return self.id.split("/")[0]
 
 
-errata: PaperRegistry[Erratum] = PaperRegistry(
+class _Errata(PaperRegistry[Erratum]):
+    def _load(self, key: str, reference: str) -> None:
+        if reference.endswith(".toml"):
+            add_notes(key, reference)
+        else:
+            super()._load(key, reference)
+
+
+errata: PaperRegistry[Erratum] = _Errata(
     "erratum", lambda paper: (paper.errata,) if paper.errata else (), Erratum, plural="errata"
 )
 """Errata by id such as "paper/E1"."""
@@ -47,6 +56,17 @@ def add_errata(paper: str, *entries: tuple[str, str, str, str, str]) -> None:
     for name, where, printed, problem, used in entries:
         identifier = f"{paper}/{name}"
         errata.register(identifier, Erratum(identifier, where, printed, problem, used))
+
+
+def add_notes(paper: str, reference: str) -> None:
+    """Register the notes of "package:notes.toml": a table [E1] with where, printed, ... for each.
+
+    The keys are the fields of `Erratum` but its id.
+    """
+    for name, table in read_tables(reference).items():
+        identifier = f"{paper}/{name}"
+        note = entry_of(Erratum, table, f"{reference} [{name}]", id=identifier)
+        errata.register(identifier, note)
 
 
 def _natural(name: str) -> tuple[str, int]:

@@ -32,20 +32,26 @@ class Reals(ArraySpace):
     """All real arrays. The search looks at root mean squares from `smallest` to `largest`.
 
     Much smaller ones only show rounding: where the worst case is a limit at zero, the search comes
-    as close to it as `smallest`.
+    as close to it as `smallest`. Draws have sizes between those `drawn`.
     """
 
     free = True
 
     def __init__(
-        self, *shape: Axis, smallest: float = 1e-4, largest: float = 1e6, says: str = ""
+        self,
+        *shape: Axis,
+        smallest: float = 1e-4,
+        largest: float = 1e6,
+        drawn: tuple[float, float] = (1e-2, 1e2),
+        says: str = "",
     ) -> None:
         super().__init__(*shape, says=says)
         self.smallest = check_positive("smallest", smallest)
         self.largest = check_positive("largest", largest)
+        self.drawn = drawn
 
     def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
-        return scaled(rng, normal_entries(rng, count, shape), 1e-2, 1e2)
+        return scaled(rng, normal_entries(rng, count, shape), *self.drawn)
 
     def kept(self, x: Any) -> Any:
         size = safe_norm(x, axis=None) / math.sqrt(max(x.size, 1))
@@ -272,12 +278,20 @@ class Positive(ArraySpace):
     free = True
     positive = True
 
-    def __init__(self, *shape: Axis, low: float = 1e-3, high: float = 1e3, says: str = "") -> None:
+    def __init__(
+        self,
+        *shape: Axis,
+        low: float = 1e-3,
+        high: float = 1e3,
+        drawn: tuple[float, float] | None = None,
+        says: str = "",
+    ) -> None:
         super().__init__(*shape, says=says)
         self.low, self.high = check_positive("low", low), check_positive("high", high)
+        self.drawn = drawn or (self.low, self.high)
 
     def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
-        return log_uniform(rng, self.low, self.high, count, *shape)
+        return log_uniform(rng, *self.drawn, count, *shape)
 
     def kept(self, x: Any) -> Any:
         return jnp.clip(x, self.low, self.high)

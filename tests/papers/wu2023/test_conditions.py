@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from headcount.core import BadArgument
+from headcount.core import BadArgument, float64, stream
 from headcount.models import initialisations
-from headcount.papers.wu2023 import conditions, constants, naive_constants
+from headcount.papers.wu2023 import conditions
 from headcount.papers.wu2023.conditions import Start, best_room, measure_start, ratios_at
-from headcount.papers.wu2023.constants import Norms, Sizes
+from headcount.papers.wu2023.constants import Constants, Norms
 from headcount.papers.wu2023.model import Encoder, output_scale, softmax_scale
+from headcount.papers.wu2023.runs import Run
 from headcount.papers.wu2023.setting import Setting
+from headcount.papers.wu2023.twins import SlowConstants
 from headcount.theory import claims, theorem_answers
+from headcount.theory._pytree import arrays_of
+from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import FLOATS
 from headcount.training import TrainConfig
 
@@ -56,30 +60,29 @@ def test_fewer_units_than_samples_have_alpha_zero_and_no_residual_is_taken() -> 
 
 @pytest.mark.parametrize("form", ["printed", "corrected"])
 def test_constants_agree_with_their_twin(form: str) -> None:
-    rng = np.random.default_rng(8)
-    for _ in range(20):
-        lam = np.exp(rng.uniform(-2, 2, 4))
-        tau0, tau1, C_x = np.exp(rng.uniform(-1, 1, 3))
-        s, norms = Sizes(5.0, 3.0, tau0, tau1, C_x), Norms(*lam)
-        k = naive_constants.constants_at(FLOATS, 5, 3, C_x, tau0, tau1, list(lam), form)
-        pairs = {
-            "rho": constants.rho(s),
-            "z_prop": constants.z_prop(s, norms),
-            "z14": constants.z14(s, norms),
-            "c1": constants.c1(s, norms, form),
-            "c2": constants.c2(s, norms),
-            "c3": constants.c3(s, norms, form),
-        }
-        for name, value in pairs.items():
-            np.testing.assert_allclose(getattr(k, name), value, rtol=1e-12, err_msg=name)
-        room, alpha, loss = Norms(*np.exp(rng.uniform(-1, 1, 4))), 0.7, 0.3
-        second, third = naive_constants.conditions(FLOATS, k, list(room), alpha, loss)
-        np.testing.assert_allclose(
-            second, constants.condition_2(s, norms, room, alpha, loss), rtol=1e-12
-        )
-        np.testing.assert_allclose(third, constants.condition_3(s, norms, alpha, loss), rtol=1e-12)
-        C = constants.smoothness(s, norms, loss, form)
-        np.testing.assert_allclose(k.C(FLOATS, loss, form), C, rtol=1e-12)
+    family = Run.families()[0]
+    for seed in range(20):
+        run = family.sample(stream(seed, "wu2023"))
+        slow = SlowConstants(slow_data(FLOATS, arrays_of(run)), form, FLOATS)
+        with float64():
+            k = Constants(run, form)
+            for name in ("rho", "z14", "c1", "c2", "c3", "C", "alpha", "promised"):
+                fast = np.asarray(getattr(k, name))
+                np.testing.assert_allclose(getattr(slow, name), fast, rtol=1e-9, err_msg=name)
+
+
+def test_the_conditions_of_a_start_are_those_printed() -> None:
+    """(2) and (3) in plain arithmetic."""
+    here, room = start(16), Norms(0.3, 0.5, 0.7, 1.1)
+    s, Q, K, V, w = here.sizes, *(here.norms + room)
+    S, size = s.d_s * s.C_x**2, math.sqrt(2 * here.loss)
+    rho = math.sqrt(s.N) * s.d_s**1.5 * s.tau1 * s.C_x
+    flow = 2 * s.tau0 * S * V * w
+    worst = max(V / room.O, w / room.V, flow * K / room.Q, flow * Q / room.K)
+    z = w**2 * (1 + 4 * (s.tau0 * S * V) ** 2 * (Q**2 + K**2))
+    second, third = ratios_at(here, room)
+    assert second == pytest.approx(8 * rho * worst * size / here.alpha**2, rel=1e-12)
+    assert third == pytest.approx(32 * rho**2 * z / w * size / here.alpha**3, rel=1e-12)
 
 
 @pytest.mark.parametrize(("width", "init"), [(16, "lecun"), (512, "lecun"), (64, "ntk")])

@@ -12,12 +12,12 @@ import pytest
 from headcount.core import Array
 from headcount.kernels import ntk
 from headcount.models import initialisations
-from headcount.papers.wu2023 import naive
 from headcount.papers.wu2023 import quantities as model
+from headcount.papers.wu2023 import twins
 from headcount.papers.wu2023.constants import effective_tau1
-from headcount.papers.wu2023.instances import ModelInstance, draw_model
 from headcount.papers.wu2023.limit import limit_wu2023
 from headcount.papers.wu2023.model import Encoder, EncoderParams, TwoLayerParams, TwoLayerReLU
+from headcount.papers.wu2023.records import Network
 from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import FLOATS
@@ -25,9 +25,8 @@ from headcount.theory.slow import FLOATS
 RNG = np.random.default_rng(5)
 
 
-def instance(**shape: int) -> ModelInstance:
-    drawn = draw_model(np.random.default_rng(7), 1, **shape)
-    return ModelInstance(**{name: value[0] for name, value in drawn.items()})
+def instance(**shape: int) -> Network:
+    return jax.tree.map(lambda leaf: leaf[0], Network.draw(np.random.default_rng(7), 1, shape))
 
 
 @pytest.mark.parametrize("pooling", ["sum", "mean"])
@@ -35,7 +34,7 @@ def test_the_room_computes_the_packages_encoder(pooling: str) -> None:
     i = instance(n=3, T=4, d=2, d_m=5)
     tau1 = 0.7
     encoder = Encoder(2, 5, float(i.tau[0]), tau1, pooling)
-    j = ModelInstance(**{**vars(i), "tau": np.array([i.tau[0], effective_tau1(tau1, pooling, 4)])})
+    j = i.changed(tau=np.array([i.tau[0], effective_tau1(tau1, pooling, 4)]))
     f = jax.vmap(encoder, in_axes=(None, 0))(i.theta, i.X)
     np.testing.assert_allclose(model.outputs(j, j.theta), f, rtol=1e-12)
 
@@ -43,7 +42,7 @@ def test_the_room_computes_the_packages_encoder(pooling: str) -> None:
 def test_the_slow_gradient_is_the_gradient() -> None:
     i = instance(n=2, T=3, d=2, d_m=3)
     data = slow_data(FLOATS, arrays_of(i))
-    rows = [g.flat() for g in naive.jacobian(FLOATS, data, naive.theta_of(data))]
+    rows = [g.flat() for g in twins.jacobian(FLOATS, data, twins.theta_of(data))]
     np.testing.assert_allclose(rows, model.jacobian(i, i.theta), rtol=1e-10, atol=1e-12)
 
 

@@ -10,17 +10,20 @@ import numpy as np
 from headcount.core import float64, stream
 from headcount.kernels import ntk
 from headcount.models import initialisations
-from headcount.papers.wu2023 import constants, proposition_1, runs
-from headcount.papers.wu2023 import quantities as model
+from headcount.papers.wu2023 import quantities
+from headcount.papers.wu2023.claims import proposition_1
+from headcount.papers.wu2023.constants import Constants, Symbols
 from headcount.papers.wu2023.hessian import scalar_hessian
 from headcount.papers.wu2023.limit import limit_wu2023
 from headcount.papers.wu2023.model import Encoder, EncoderParams, output_scale, softmax_scale
-from headcount.papers.wu2023.rates import WidthTable
-from headcount.papers.wu2023.runs import RUNS, RunInstance, watched
+from headcount.papers.wu2023.records import WidthTable
+from headcount.papers.wu2023.runs import Run
 from headcount.theory import Outcome, claims, judge
 from headcount.theory._prove import prove
 from headcount.theory.slow import FLOATS, balls
 from headcount.theory.slow_spectrum import extreme_eigenvalues, operator_norm
+
+RUNS = Run.families()[0]
 
 
 def test_jacobis_rotations_find_extreme_eigenvalues() -> None:
@@ -46,7 +49,7 @@ def test_jacobis_rotations_find_extreme_eigenvalues() -> None:
 def test_a_run_inside_the_conditions_keeps_every_promise() -> None:
     for name in ("proposition-1", "proposition-1-norms", "proposition-1-alpha"):
         claim = claims[f"wu2023/{name}"]
-        verdict = judge(claim, RUNS[0].sample(stream(3, "wu2023")), "corrected")
+        verdict = judge(claim, RUNS.sample(stream(3, "wu2023")), "corrected")
         assert verdict.outcome is Outcome.HOLDS, verdict.message
 
 
@@ -62,11 +65,13 @@ def test_the_printed_constants_allow_a_step_that_diverges() -> None:
 
 def test_the_corrected_step_size_falls_like_one_over_N() -> None:
     """E23: four times the samples and the loss make C four times as large, and not eight."""
-    i = RUNS[0].sample(stream(5, "wu2023"))
+    i = RUNS.sample(stream(5, "wu2023"))
     with float64():
-        few = model.sizes(i)
         C = [
-            constants.smoothness(few._replace(N=k * few.N), i.lam, k * i.start_loss, "corrected")
+            Constants(
+                Symbols(i.sizes._replace(N=k * i.sizes.N), i.lam, start_loss=k * i.start_loss),
+                "corrected",
+            ).C
             for k in (1, 4)
         ]
     np.testing.assert_allclose(C[1], 4 * C[0], rtol=1e-12)
@@ -82,7 +87,7 @@ def test_a_tiny_step_is_compared_with_a_tinier_limit() -> None:
         gamma=np.asarray(1e-13),
     )
     with float64():
-        limit = float(runs.step_limit(small, "jump"))
+        limit = 1 / float(Constants(small, "jump").C)
     assert limit < 1e-14
     assert "gamma <= 1/C fails" in judge(claim, small, "jump").message
     inside = replace(small, gamma=np.asarray(0.5 * limit))
@@ -90,14 +95,14 @@ def test_a_tiny_step_is_compared_with_a_tinier_limit() -> None:
 
 
 def test_watched_values_are_those_of_plain_descent() -> None:
-    i: RunInstance = RUNS[0].sample(stream(1, "wu2023"))
+    i = RUNS.sample(stream(1, "wu2023"))
     theta = i.theta
     y = np.asarray(i.y)
-    for loss in np.asarray(watched(i, lambda t: np.sum(runs.residual_at(i, t) ** 2) / 2)):
-        slope = jax.grad(lambda t: ((model.outputs(i, t) - y) ** 2).sum() / 2)(theta)
+    for loss in np.asarray(i.losses):
+        slope = jax.grad(lambda t: ((quantities.outputs(i, t) - y) ** 2).sum() / 2)(theta)
         theta = EncoderParams(*(a - i.gamma * g for a, g in zip(theta, slope, strict=True)))
         np.testing.assert_allclose(
-            loss, np.sum((np.asarray(model.outputs(i, theta)) - y) ** 2) / 2, rtol=1e-9
+            loss, np.sum((np.asarray(quantities.outputs(i, theta)) - y) ** 2) / 2, rtol=1e-9
         )
 
 
@@ -114,7 +119,7 @@ def hessian_table(init: str) -> WidthTable:
             params = initialisations[init](encoder, seed)
             row.append(scalar_hessian(params, x, tau0=encoder.tau0, tau1=encoder.tau1).norm())
         rows.append(row)
-    return WidthTable(WIDTHS, np.array(rows))
+    return WidthTable(widths=WIDTHS, values=np.array(rows))
 
 
 def test_the_hessian_falls_for_ntk_and_not_for_lecun() -> None:
@@ -137,7 +142,7 @@ def test_the_kernel_converges_to_the_limit_of_lemma_1() -> None:
             kernel = ntk(encoder, initialisations["ntk"](encoder, seed), x).total
             row.append(np.linalg.norm(kernel - limit) / np.linalg.norm(limit))
         rows.append(row)
-    table = WidthTable(np.array([64.0, 256.0, 1024.0]), np.array(rows))
+    table = WidthTable(widths=np.array([64.0, 256.0, 1024.0]), values=np.array(rows))
     verdict = judge(claims["wu2023/lemma-1"], table)
     assert verdict.outcome is not Outcome.VIOLATED, verdict.message
     assert -0.75 < verdict.constants["exponent"] < -0.25

@@ -16,8 +16,8 @@ from headcount.papers.wu2023 import history as module
 from headcount.papers.wu2023 import subject as looks_at
 from headcount.papers.wu2023.conditions import measure_start
 from headcount.papers.wu2023.history import History, history_of, trained
-from headcount.papers.wu2023.instances import ModelInstance, PairInstance
-from headcount.papers.wu2023.runs import RunInstance
+from headcount.papers.wu2023.records import Move, Network
+from headcount.papers.wu2023.runs import Run
 from headcount.papers.wu2023.subject import _instance, slack, subject
 from headcount.theory import Outcome, claims
 from headcount.theory._audit import ask
@@ -40,7 +40,7 @@ def audited():
 def test_an_audited_run_is_measured(audited) -> None:
     history = audited.history
     first, second = history.pairs[0]
-    x = audited.instances(PairInstance)[0].X
+    x = audited.instances(Move)[0].X
     one, two = (
         np.stack([np.asarray(jax.nn.softmax(s @ (W.W_Q.T @ W.W_K) @ s.T / 6**0.5)) @ s for s in x])
         @ W.W_V.T
@@ -72,7 +72,7 @@ def recorded(**changes: object) -> TrainConfig:
     return config(**{"eta": 0.5, "loss": "mean-squared", **record, **changes})
 
 
-def slow_history(i: ModelInstance, gamma: float, steps: int) -> dict[str, np.ndarray]:
+def slow_history(i: Network, gamma: float, steps: int) -> dict[str, np.ndarray]:
     """Descent on (1/2)|f - y|^2 in NumPy loops over samples; the slope by jax.grad."""
 
     def hidden(theta, s):
@@ -135,9 +135,9 @@ def test_after_another_rule_the_claims_about_instances_are_asked() -> None:
     adam = config(optimiser="adam", eta=0.01)
     found = subject(adam, 0, delta=0.05)
     assert found.note == "adam is no gradient descent: no claim about runs"
-    assert found.instances(RunInstance) == []
+    assert found.instances(Run) == []
     assert ask(claims["wu2023/proposition-1"], found, "corrected") is None
-    for kind in (ModelInstance, PairInstance):
+    for kind in (Network, Move):
         assert len(found.instances(kind)) > 0
     verdict = ask(claims["wu2023/lemma-13"], found, claims["wu2023/lemma-13"].default)
     assert verdict is not None
@@ -154,7 +154,7 @@ def test_data_of_the_user_take_the_place_of_the_configurations() -> None:
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(4, 3, 2)) / 2, rng.normal(size=4)
     found = subject(config(n=4), 0, delta=0.05, data=Arrays(x, y))
-    (run,) = found.instances(RunInstance)
+    (run,) = found.instances(Run)
     np.testing.assert_array_equal(run.X, x)
     np.testing.assert_allclose(found.history.loss[0], np.sum(run.residual**2) / 2, rtol=1e-12)
     setting = found.setting
@@ -188,6 +188,6 @@ def test_a_wide_encoder_is_audited_without_pairs(monkeypatch) -> None:
     for room, pairs in ((0, 2), (-1, 0)):
         monkeypatch.setattr(looks_at, "MOST_ENTRIES", inputs + 2 * weights + labels + room)
         found = subject(CONFIG, 0, delta=0.05)
-        assert len(found.instances(PairInstance)) == pairs
+        assert len(found.instances(Move)) == pairs
         assert ("too wide for claims about two iterates" in found.note) == (pairs == 0)
-        assert len(found.instances(ModelInstance)) == 1
+        assert len(found.instances(Network)) == 1

@@ -15,8 +15,7 @@ import scipy.optimize
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_count, check_samples, float64, self_attention
-from . import constants
-from .constants import Norms, Sizes, effective_tau1
+from .constants import Constants, Norms, Sizes, Symbols, effective_tau1
 from .model import Encoder, EncoderParams
 
 CHUNK = 2**11
@@ -84,15 +83,18 @@ class Room:
         return max(self.ratios)
 
 
+def constants_at(start: Start, room: Norms) -> Constants:
+    """The constants of (2) and (3), which the forms share, for given C_*."""
+    lam = start.norms + room
+    return Constants(Symbols(start.sizes, lam, room, start.alpha, start.loss), "printed")
+
+
 def ratios_at(start: Start, room: Norms) -> tuple[float, float]:
     """Right over left side of (2) and of (3) for given C_*; infinite where alpha is 0."""
     if start.alpha <= 0:
         return math.inf, math.inf
-    lam = start.norms + room
-    return (
-        float(constants.condition_2(start.sizes, lam, room, start.alpha, start.loss)),
-        float(constants.condition_3(start.sizes, lam, start.alpha, start.loss)),
-    )
+    k = constants_at(start, room)
+    return float(k.condition_2), float(k.condition_3)
 
 
 def best_room(start: Start) -> Room:
@@ -103,11 +105,8 @@ def best_room(start: Start) -> Room:
         return Room(unit, ratios_at(start, unit) if start.loss > 0 else (0.0, 0.0))
 
     def logs(u: Float[Array, "4"]) -> Float[Array, "5"]:
-        room = Norms(*np.exp(np.clip(u, -_FAR, _FAR)))
-        lam = start.norms + room
-        given = (start.sizes, lam)
-        terms = constants.condition_2_terms(*given, room, start.alpha, start.loss)
-        return np.log([*terms, constants.condition_3(*given, start.alpha, start.loss)])
+        k = constants_at(start, Norms(*np.exp(np.clip(u, -_FAR, _FAR))))
+        return np.log([*k.condition_2_terms, k.condition_3])
 
     found = [_minimax(logs, u) for u in (np.log(sizes), np.zeros(4), np.log(sizes) - 3.0)]
     rooms = [Norms(*np.exp(np.clip(u, -_FAR, _FAR)).tolist()) for u in found]

@@ -19,8 +19,8 @@ from ...theory import iterates_of
 from ...theory.domain import NotFinite
 from ...training import Built, TrainConfig
 from . import quantities as model
-from .instances import ModelInstance
 from .model import EncoderParams
+from .records import Network
 
 MOST_KEPT = 2**25
 """Numbers in the iterates of gradient descent that are held at a time: 256 MiB."""
@@ -70,7 +70,7 @@ def _shifted(progress: Any, done: int, steps: int) -> Any:
     return lambda count, _, loss: progress(done + count, steps, loss)
 
 
-def history_of(i: ModelInstance, pieces: Iterable[EncoderParams]) -> History:
+def history_of(i: Network, pieces: Iterable[EncoderParams]) -> History:
     """What was seen along a run from i.theta: its iterates in pieces whose ends are shared."""
     look = jax.jit(_looked_at)
     parts: list[dict[str, Any]] = []
@@ -103,11 +103,11 @@ def _some(piece: EncoderParams, at: Any) -> EncoderParams:
     return EncoderParams(*(np.array(block[at]) for block in piece))
 
 
-def _signs(i: ModelInstance, theta: EncoderParams) -> Any:
+def _signs(i: Network, theta: EncoderParams) -> Any:
     return model.hidden(i, theta) > 0
 
 
-def _looked_at(i: ModelInstance, before: Any, thetas: EncoderParams) -> tuple[Any, dict[str, Any]]:
+def _looked_at(i: Network, before: Any, thetas: EncoderParams) -> tuple[Any, dict[str, Any]]:
     """One iterate after the other: what is seen there, and the units that changed sign since."""
 
     def look(signs: Any, theta: EncoderParams) -> tuple[Any, dict[str, Any]]:
@@ -117,7 +117,7 @@ def _looked_at(i: ModelInstance, before: Any, thetas: EncoderParams) -> tuple[An
     return jax.lax.scan(look, before, thetas)
 
 
-def _observed(i: ModelInstance, theta: EncoderParams) -> dict[str, Any]:
+def _observed(i: Network, theta: EncoderParams) -> dict[str, Any]:
     F = model.features(i, theta)
     residual = F @ theta.w_O - i.y
     lowest = jnp.linalg.eigvalsh(F @ F.T)[0] if F.shape[0] <= F.shape[1] else 0.0
@@ -128,6 +128,6 @@ def _observed(i: ModelInstance, theta: EncoderParams) -> dict[str, Any]:
     }
 
 
-def _sizes_at_start(i: ModelInstance) -> tuple[Any, Any]:
+def _sizes_at_start(i: Network) -> tuple[Any, Any]:
     F, J = model.features(i, i.theta), model.jacobian(i, i.theta)
     return jnp.linalg.eigvalsh(J @ J.T)[-1], jnp.max(jnp.linalg.norm(F, axis=1))

@@ -1,4 +1,4 @@
-"""The encoder of wu2023 as functions of an instance: sum pooling, scales that may be traced."""
+"""The encoder of wu2023 as functions of a point: sum pooling, scales that may be traced."""
 
 from __future__ import annotations
 
@@ -54,6 +54,11 @@ def spectral(W: Float[Array, "a b"]) -> Float[Array, ""]:
 def smallest_singular(F: Float[Array, "n d_m"]) -> Float[Array, ""]:
     """sigma_min of a matrix with at most as many rows as columns."""
     return jnp.linalg.svd(F, compute_uv=False)[-1]
+
+
+def length(theta: EncoderParams) -> Float[Array, ""]:
+    """|theta|."""
+    return jnp.linalg.norm(jnp.concatenate([jnp.ravel(block) for block in theta]))
 
 
 def norms(theta: EncoderParams) -> Norms:

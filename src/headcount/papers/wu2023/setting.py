@@ -10,8 +10,8 @@ from typing import Any
 from ...core import BadArgument, check_count, check_positive
 from ...data import DataModel
 from ...training import TrainConfig, build_data, build_problem
-from . import constants
 from .conditions import RequiredWidth, Room, Start, best_room, measure_start, required_width
+from .constants import Constants, Norms, Sizes
 
 MOST_WIDTH = 2**22
 MOST_WORK = 2**30
@@ -115,13 +115,43 @@ class Setting:
         """The best C_*."""
         return _room(self.start)
 
+    @property
+    def sizes(self) -> Sizes:
+        """N, d_s, tau0, tau1 and C_x."""
+        return self.start.sizes
+
+    @property
+    def extra(self) -> Norms:
+        """The best C_* by block."""
+        return self.room.C
+
+    @property
+    def lam(self) -> Norms:
+        """lambda-bar: norm at the start + C_*."""
+        return self.start.norms + self.extra
+
+    @property
+    def alpha(self) -> float:
+        """sigma_min(F_pre) at the start."""
+        return self.start.alpha
+
+    @property
+    def start_loss(self) -> float:
+        """The paper's loss at the start."""
+        return self.start.loss
+
+    @property
+    def times(self) -> int:
+        """The step that a promise is about: the last."""
+        return self.steps
+
     def smoothness(self, form: str) -> float:
         """C, the inverse of the largest step size, at the best C_*."""
-        return _smoothness(self.start, form)
+        return float(Constants(self, form).C)
 
     def step(self, form: str) -> float:
         """gamma on the paper's loss, by default 1/C."""
-        return 1 / self.smoothness(form) if self.gamma is None else self.gamma
+        return float(Constants(self, form).gamma)
 
     def resized(
         self, *, width: int | None = None, steps: int | None = None, step_size: Any = None
@@ -175,9 +205,3 @@ def _start(problem: str, width: int) -> Start:
 @functools.lru_cache(maxsize=1024)
 def _room(start: Start) -> Room:
     return best_room(start)
-
-
-@functools.lru_cache(maxsize=1024)
-def _smoothness(start: Start, form: str) -> float:
-    lam = start.norms + _room(start).C
-    return float(constants.smoothness(start.sizes, lam, start.loss, form))

@@ -18,18 +18,26 @@ from ...data import DataModel
 from ...kernels import ntk
 from ...theory import Observed, slack_table, stored_iterates
 from ...theory.domain import MOST_ENTRIES
-from ...training import Built, Run, TrainConfig, build
-from . import constants
+from ...training import Built, TrainConfig, build
+from ...training import Run as Trained
 from . import quantities as model
-from .assumptions import DataInstance
 from .conditions import Start, measure_start
-from .corollary_1 import OneToken, ScalarTokens
+from .constants import Constants, effective_tau1
 from .hessian import hessian_norm
 from .history import History, history_of, trained
-from .instances import FeatureInstance, ModelInstance, PairInstance, SoftmaxInstance
 from .model import Encoder, EncoderParams
-from .residual import WideInstance
-from .runs import RunInstance
+from .records import (
+    Move,
+    Network,
+    OneToken,
+    Rows,
+    Samples,
+    ScalarTokens,
+    SmoothMove,
+    Softmax,
+    WideNetwork,
+)
+from .runs import Run, SmoothStep, Step
 from .setting import Setting
 
 _SAMPLES = 16
@@ -58,7 +66,7 @@ def subject(
     seed: int,
     *,
     delta: float,
-    run: Run | None = None,
+    run: Trained | None = None,
     data: DataModel | None = None,
     progress: Any = None,
 ) -> Subject:
@@ -105,55 +113,58 @@ def _setting(config: TrainConfig, built: Built, delta: float, *, own_data: bool)
     return setting.resized(step_size=config.eta) if _is_descent(config) else setting
 
 
-def _instance(built: Built, theta: EncoderParams) -> ModelInstance:
+def _instance(built: Built, theta: EncoderParams) -> Network:
     encoder: Encoder = built.model
-    tau1 = constants.effective_tau1(encoder.tau1, encoder.pooling, built.x[0].shape[1])
-    return ModelInstance(
-        np.asarray(built.x[0]), np.asarray(built.y[0]), *theta, np.array([encoder.tau0, tau1])
-    )
+    tau1 = effective_tau1(encoder.tau1, encoder.pooling, built.x[0].shape[1])
+    tau = np.array([encoder.tau0, tau1])
+    return Network(X=np.asarray(built.x[0]), y=np.asarray(built.y[0]), tau=tau, **theta._asdict())
 
 
-def _too_wide_for_pairs(whole: ModelInstance) -> bool:
+def _too_wide_for_pairs(whole: Network) -> bool:
     """Two neighbouring iterates are one instance, which may hold so many numbers."""
     weights = sum(np.size(block) for block in whole.theta)
     return np.size(whole.X[:_SAMPLES]) + 2 * weights + 2 * _SAMPLES > MOST_ENTRIES
 
 
 def _offers(
-    whole: ModelInstance, history: History, setting: Setting, gamma: float | None
+    whole: Network, history: History, setting: Setting, gamma: float | None
 ) -> dict[type, list[Any]]:
     x, y, tau = whole.X[:_SAMPLES], whole.y[:_SAMPLES], whole.tau
     with float64():
-        last = ModelInstance(x, y, *history.last, tau)
+        last = Network(X=x, y=y, tau=tau, **history.last._asdict())
         weights = np.asarray(jax.jit(lambda i: model.attention(i, i.theta))(last))
         residual = np.asarray(jax.jit(model.outputs)(whole, whole.theta)) - whole.y
-    pairs = [
-        PairInstance(x, y, *a, tau, *(v - u for u, v in zip(a, b, strict=True)))
-        for a, b in (() if _too_wide_for_pairs(whole) else history.pairs)
-    ]
+    pairs = () if _too_wide_for_pairs(whole) else history.pairs
+    moves = [_move(Network(X=x, y=y, tau=tau, **a._asdict()), b) for a, b in pairs]
     logits = np.log(np.maximum(weights[0, :_SAMPLES], 1e-300))
-    run = None
+    runs = []
     if gamma is not None and setting.d_m >= setting.n:
-        room, steps = np.array(setting.room.C), len(history.loss) - 1
-        run = RunInstance(whole.X, residual, *whole.theta, tau, room, np.asarray(gamma), steps)
+        numbers = {"room": np.array(setting.room.C), "gamma": np.asarray(gamma), "tau": tau}
+        steps, start = len(history.loss) - 1, whole.theta._asdict()
+        runs.append(Run(X=whole.X, residual=residual, **start, **numbers, steps=steps))
     n, T, d = x.shape
-    d_m = len(whole.w_O)
-    fields = vars(last)
+    fields = last.fields()
     return {
-        ModelInstance: [last],
+        Network: [last],
         ScalarTokens: [ScalarTokens(**fields)] if d == 1 else [],
         OneToken: [OneToken(**fields)] if T == 1 else [],
-        WideInstance: [WideInstance(**fields)] if d_m >= d else [],
-        PairInstance: pairs,
-        RunInstance: [run] if run is not None else [],
-        FeatureInstance: [FeatureInstance(np.einsum("nt,ntd->nd", weights[:, 0], x))],
-        DataInstance: [DataInstance(x, logits[0])] if n >= 2 else [],
-        SoftmaxInstance: [SoftmaxInstance(row, np.eye(len(row))[0]) for row in logits],
+        WideNetwork: [WideNetwork(**fields)] if len(whole.w_O) >= d else [],
+        Move: moves,
+        SmoothMove: [SmoothMove(**move.fields()) for move in moves],
+        **{kind: [kind(**run.fields()) for run in runs] for kind in (Run, Step, SmoothStep)},
+        Rows: [Rows(Phi=np.einsum("nt,ntd->nd", weights[:, 0], x))],
+        Samples: [Samples(X=x, u=logits[0])] if n >= 2 else [],
+        Softmax: [Softmax(u=row, v=np.eye(len(row))[0]) for row in logits],
     }
 
 
+def _move(network: Network, after: EncoderParams) -> Move:
+    steps = (b - a for a, b in zip(network.theta, after, strict=True))
+    return Move(**network.fields(), **dict(zip(("d_Q", "d_K", "d_V", "d_O"), steps, strict=True)))
+
+
 def _findings(
-    encoder: Encoder, i: ModelInstance, history: History, setting: Setting, gamma: float | None
+    encoder: Encoder, i: Network, history: History, setting: Setting, gamma: float | None
 ) -> dict[str, dict[str, Any]]:
     start = setting.start
     second, third = setting.room.ratios
@@ -204,9 +215,7 @@ def _start_table(start: Start) -> dict[str, float]:
     return {"alpha": start.alpha, **norms, "C_x": start.sizes.C_x, "l_0": start.loss}
 
 
-def _kernel_tables(
-    encoder: Encoder, i: ModelInstance, history: History
-) -> dict[str, dict[str, Any]]:
+def _kernel_tables(encoder: Encoder, i: Network, history: History) -> dict[str, dict[str, Any]]:
     """lambda_min of every block's kernel and ||H|| on the first sample, at both ends of the run."""
     tables = {}
     for name, theta in (("at the start", i.theta), ("at the end", history.last)):
@@ -223,15 +232,13 @@ def _kernel_tables(
 
 def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:
     """Where the constants lose: each beside what it stands for on the run."""
-    start, history, setting = subject.setting.start, subject.history, subject.setting
-    lam = start.norms + setting.room.C
-    sizes, form = start.sizes, "printed" if variant == "printed" else "corrected"
+    start, history, k = subject.setting.start, subject.history, Constants(subject.setting, variant)
     top = history.top_of_kernel
     pairs = [
-        ("c2 / ||Jacobian||", constants.c2(sizes, lam), top**0.5),
-        ("C / lambda_max(K)", setting.smoothness(form), top),
-        ("rho lam_V / max |f_pre|", constants.rho(sizes) * lam.V, history.largest_feature),
-        ("lam_V / ||W_V||", lam.V, start.norms.V),
-        ("lam_O / |w_O|", lam.O, start.norms.O),
+        ("c2 / ||Jacobian||", k.c2, top**0.5),
+        ("C / lambda_max(K)", k.C, top),
+        ("rho lam_V / max |f_pre|", k.rho * k.lam.V, history.largest_feature),
+        ("lam_V / ||W_V||", k.lam.V, start.norms.V),
+        ("lam_O / |w_O|", k.lam.O, start.norms.O),
     ]
     return slack_table(pairs)

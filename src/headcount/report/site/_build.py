@@ -130,7 +130,7 @@ def _figure_page(site: Site, page: Any, result: FigureResult, same: list[FigureR
         rows=rows,
         shown_rows=SHOWN_ROWS,
         downloads=[*result.files, "plotted.json"],
-        choices=papers[result.paper].choices if result.paper in papers else (),
+        choices=papers[result.paper].readings if result.paper in papers else (),
     )
 
 

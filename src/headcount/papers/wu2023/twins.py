@@ -1,11 +1,16 @@
-"""The encoder of wu2023 in plain loops, from its formulas: the slow twin for rechecking."""
+"""wu2023 in plain loops over any arithmetic: its encoder, a run of it, and its constants.
+
+Written apart from the rest, for rechecking.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from ...theory import Table
 from ...theory.slow import Arithmetic, dot, flat, norm, softmax, times
 from ...theory.slow_spectrum import extreme_eigenvalues, operator_norm, outer_gram
 
@@ -34,12 +39,12 @@ class Theta:
 
 
 def theta_of(data: Data) -> Theta:
-    """theta of an instance."""
+    """theta of a point."""
     return Theta(data["W_Q"], data["W_K"], data["W_V"], data["w_O"])
 
 
 def moved(data: Data) -> tuple[Theta, Theta]:
-    """The displacement and theta' = theta + displacement of a PairInstance."""
+    """The displacement and theta' = theta + displacement of a Move."""
     step = Theta(data["d_Q"], data["d_K"], data["d_V"], data["d_O"])
     return step, added(theta_of(data), step)
 
@@ -98,7 +103,7 @@ def sample(num: Arithmetic, X: Any, theta: Theta, tau: Any, shift: Any = None) -
 
 
 def samples(num: Arithmetic, data: Data, theta: Theta) -> list[Sample]:
-    """Every sample of an instance."""
+    """Every sample of a point."""
     return [sample(num, X, theta, data["tau"]) for X in data["X"]]
 
 
@@ -188,3 +193,124 @@ def loss_gradient(num: Arithmetic, data: Data, theta: Theta, r: list[Number]) ->
 def half_square(num: Arithmetic, r: list[Number]) -> Number:
     """(1/2)|r|^2."""
     return num.total([x**2 for x in r]) / 2
+
+
+def trajectory(num: Arithmetic, data: Data) -> tuple[list[Theta], list[list[Number]]]:
+    """theta^0 .. theta^steps of a run, and the residual at each."""
+    theta, r = theta_of(data), data["residual"]
+    y = [one.f - e for one, e in zip(samples(num, data, theta), r, strict=True)]
+    points, residuals = [theta], [r]
+    for _ in range(data["steps"]):
+        theta = added(theta, loss_gradient(num, data, theta, r), -data["gamma"])
+        r = residual(num, {**data, "y": y}, theta)
+        points.append(theta)
+        residuals.append(r)
+    return points, residuals
+
+
+def C_x_of(num: Arithmetic, X: list) -> Number:
+    """max_n |X_n|_F / sqrt(d_s)."""
+    return num.largest([norm(num, flat(one)) for one in X]) / num.sqrt(num.number(len(X[0])))
+
+
+class SlowConstants(Table):
+    """The constants of Prop. 1 and its lemmas at a point's nested lists."""
+
+    @cached_property
+    def lam(self) -> list[Number]:
+        """lambda-bars (Q, K, V, O): norms; with C_* for a run, the larger of two for a move."""
+        data, num = self.symbols, self.num
+        here = theta_of(data).norms(num)
+        if "room" in data:
+            return [a + b for a, b in zip(here, data["room"], strict=True)]
+        if "d_Q" in data:
+            there = moved(data)[1].norms(num)
+            return [num.largest(pair) for pair in zip(here, there, strict=True)]
+        return here
+
+    @cached_property
+    def N(self) -> Number:
+        """Samples."""
+        return self.num.number(len(self.symbols["X"]))
+
+    @cached_property
+    def d_s(self) -> Number:
+        """Tokens."""
+        return self.num.number(len(self.symbols["X"][0]))
+
+    @cached_property
+    def C_x(self) -> Number:
+        return C_x_of(self.num, self.symbols["X"])
+
+    @cached_property
+    def S(self) -> Number:
+        return self.d_s * self.C_x * self.C_x
+
+    @cached_property
+    def rho(self) -> Number:
+        root = self.num.sqrt(self.d_s)
+        return self.num.sqrt(self.N) * self.d_s * root * self.symbols["tau"][1] * self.C_x
+
+    @cached_property
+    def z14(self) -> Number:
+        return 2 * self.symbols["tau"][0] * self.S * (self.lam[0] + self.lam[1])
+
+    def logit_drift(self, on_q: Number, on_k: Number) -> Number:
+        """The bound of Lemma 7 for moves of these sizes."""
+        return 2 * self.symbols["tau"][0] * self.S * (self.lam[0] * on_k + self.lam[1] * on_q)
+
+    @property
+    def slopes(self) -> dict[str, Number]:
+        """The factors of Lemma 12."""
+        Q, K, V, w = self.lam
+        flow = 2 * self.symbols["tau"][0] * self.S * V * w
+        return {"W_Q": flow * K, "W_K": flow * Q, "W_V": w, "w_O": V}
+
+    @cached_property
+    def c1(self) -> Number:
+        _, _, V, w = self.lam
+        flow = V * self.z14 if self.form == "printed" else w * V * self.z14
+        return self.rho * (V + w + flow)
+
+    @cached_property
+    def c2(self) -> Number:
+        return self.rho * norm(self.num, list(self.slopes.values()))
+
+    @cached_property
+    def c3(self) -> Number:
+        Q, K, V, w = self.lam
+        num, (tau0, tau1), S, z = self.num, self.symbols["tau"], self.S, self.z14
+        printed, root = self.form == "printed", self.num.sqrt(self.d_s)
+        extra = w * self.C_x * root * (1 + V * z) if printed else num.number(0)
+        lines = [self.rho * (1 + V * z), self.rho * (w * z + extra + 1)]
+        for side in (K, Q):
+            tail = S + 3 * K * z if printed else S * (1 + 3 * side * z)
+            inner = 2 * side * S * (V * (extra + 1) + w) + V * w * tail
+            length = self.C_x if printed else root * self.C_x
+            lines.append(num.sqrt(self.N) * tau0 * tau1 * length * self.d_s * inner)
+        return norm(num, lines)
+
+    def jump(self, flipped: Number) -> Number:
+        """The jump of the Jacobian across a kink."""
+        Q, K, V, _ = self.lam
+        flow = 2 * self.symbols["tau"][0] * self.S * V
+        return self.rho * flipped * norm(self.num, [self.num.number(1), flow * Q, flow * K])
+
+    @cached_property
+    def C(self) -> Number:
+        square = self.num.total([x**2 for x in self.symbols["residual"]])
+        size = square if self.form == "printed" else self.num.sqrt(square)
+        return self.c1 * self.c2 + self.c3 * size
+
+    @cached_property
+    def alpha(self) -> Number:
+        rows = features(self.num, self.symbols, theta_of(self.symbols))
+        return smallest_singular(self.num, rows)
+
+    @property
+    def promised(self) -> list[Number]:
+        """(4) at t = 1 .. steps."""
+        share = 4 if self.form == "quarter" else 2
+        factor = 1 - self.symbols["gamma"] * self.alpha * self.alpha / share
+        first = half_square(self.num, self.symbols["residual"])
+        return [factor**t * first for t in range(1, self.symbols["steps"] + 1)]

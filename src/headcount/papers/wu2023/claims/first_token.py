@@ -1,0 +1,128 @@
+"""Lemma 16 and Eq. (48) of wu2023: the features of the first token, by frequency."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ....theory.declare import false
+from ....theory.domain import case_problem
+from ....theory.slow import dot, flat, norm
+from ....theory.slow_spectrum import outer_gram, smallest_eigenvalue
+from ..constants import state
+from ..records import FirstToken
+from ..twins import Theta, attention, mixed
+from .features import lowest_of_relu, slow_lowest_of_relu
+
+
+def tokens_of(case):
+    """Data fixed before the start: entry k is sin(7 (1 + k)), every token a unit vector."""
+    shape = (case["N"], case["T"], case["d"])
+    X = np.sin(7.0 * (1 + np.arange(math.prod(shape)))).reshape(shape)
+    return X / np.linalg.norm(X, axis=-1, keepdims=True)
+
+
+def draw(case, rng, count):
+    """NTK weights; tau0 = 1/d_m; tau1 = d_m^{-1/2} ("ntk") or 1 ("one")."""
+    X, d_m = tokens_of(case), case["d_m"]
+    W_Q, W_K, W_V = rng.normal(size=(3, count, d_m, case["d"]))
+    tau = np.array([1 / d_m, d_m**-0.5 if case["tau1"] == "ntk" else 1.0])
+    return FirstToken(
+        X=np.broadcast_to(X, (count, *X.shape)),
+        W_Q=W_Q,
+        W_K=W_K,
+        W_V=W_V,
+        tau=np.broadcast_to(tau, (count, 2)),
+        delta=np.full(count, float(case["delta"])),
+    )
+
+
+on_first_tokens = functools.partial(
+    state.probability,
+    on=FirstToken,
+    draw=draw,
+    problem=functools.partial(
+        case_problem,
+        whole={"N": 50, "T": 20, "d": 50, "d_m": 5000},
+        choices={"tau1": ("ntk", "one")},
+    ),
+)
+SMALL = {"N": 2, "T": 2, "d": 3, "d_m": 40, "tau1": "ntk", "delta": 0.05}
+
+
+def slow_Phi(num, point):
+    """What the first token attends to."""
+    theta = Theta(point["W_Q"], point["W_K"], point["W_V"], [])
+    return [mixed(attention(num, X, theta, point["tau"][0])[0], X) for X in point["X"]]
+
+
+@on_first_tokens(
+    "eq-48",
+    "The first token's features by matrix Chernoff",
+    where="(48), (49), (54), (60)",
+    proved="App. C.3 and C.4",
+    says=r"\lambda_{\min}(\hat F_{\rm pre}\hat F_{\rm pre}^\top)\ge\tau_1^2d_m\lambda_0/4",
+    forms={
+        "printed": false("without tau1^2: fails for the NTK initialisation", "E15"),
+        "corrected": ("with tau1^2", "E15"),
+    },
+    cases=(SMALL, {**SMALL, "N": 3, "d_m": 200, "tau1": "one"}),
+)
+def eq_48(Phi, W_V, tau, form):
+    """lambda_min(F^ F^^T) >= tau1^2 d_m lambda_0/4 with probability at least 1 - delta once d_m is
+    of order N/lambda_0 up to logarithms, F^ = tau1 relu(Phi W_V^T). The print lacks tau1^2, on
+    which Theorem 2 rests. Tested with d_m far beyond N/lambda_0."""
+    F = tau[1] * jax.nn.relu(Phi @ W_V.T)
+    scale = 1.0 if form == "printed" else tau[1] ** 2
+    return scale * W_V.shape[0] * lowest_of_relu(Phi) / 4, jnp.linalg.eigvalsh(F @ F.T)[0]
+
+
+@eq_48.twin
+def _(num, point, W_V, tau, form):
+    Phi = slow_Phi(num, point)
+    F = [[tau[1] * num.positive_part(dot(row, w)) for w in W_V] for row in Phi]
+    scale = num.number(1) if form == "printed" else tau[1] ** 2
+    bound = scale * len(W_V) * slow_lowest_of_relu(num, Phi) / 4
+    return bound, smallest_eigenvalue(num, outer_gram(F))
+
+
+@on_first_tokens(
+    "lemma-16",
+    "Attention is nearly uniform for tau0 = 1/d_m",
+    where="Lemma 16, (65)-(68)",
+    proved="App. D.1",
+    says=r"\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_sd"
+    r"\sqrt{d_m\log(2d^2N^2/\delta)}",
+    forms={
+        "printed": ("with d_s, as printed; not refuted, it is far from tight", "E24"),
+        "corrected": ("with d_s^2, as the chain gives it", "E24"),
+    },
+    cases=(SMALL, {**SMALL, "N": 3, "T": 3, "d": 2}),
+)
+def lemma_16(X, Phi, W_Q, tau, delta, form):
+    """||Phi Phi^T - Phi* Phi*^T||_F <= 8 N tau0 eta_QK C_x^4 d_s d sqrt(d_m log(2 d^2 N^2/delta))
+    with probability at least 1 - delta, for d_m >= 2 log(2 d^2 N^2/delta); the chain gives
+    d_s^2."""
+    (N, T, d), mean = X.shape, jnp.mean(X, axis=1)
+    C_x2 = jnp.max(jnp.sum(X**2, axis=(1, 2))) / T
+    log = jnp.log(2 * d**2 * N**2 / delta)
+    tokens = T if form == "printed" else T**2
+    rhs = 8 * N * tau[0] * C_x2**2 * tokens * d * jnp.sqrt(W_Q.shape[0] * log)
+    return jnp.linalg.norm(jnp.ravel(Phi @ Phi.T - mean @ mean.T)), rhs
+
+
+@lemma_16.twin
+def _(num, point, X, W_Q, tau, delta, form):
+    N, T, d = len(X), len(X[0]), len(X[0][0])
+    uniform = [num.number(1) / T] * T
+    rows = slow_Phi(num, point), [mixed(uniform, one) for one in X]
+    here, there = (flat(outer_gram(Phi)) for Phi in rows)
+    gap = norm(num, [a - b for a, b in zip(here, there, strict=True)])
+    C_x2 = num.largest([num.total([x**2 for x in flat(one)]) for one in X]) / T
+    log = num.log(2 * d * d * N * N / delta)
+    tokens = T if form == "printed" else T * T
+    return gap, 8 * N * tau[0] * C_x2**2 * tokens * d * num.sqrt(len(W_Q) * log)
