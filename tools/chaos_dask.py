@@ -27,14 +27,11 @@ def _cluster(bench: Bench) -> Iterator[Cluster]:
 
     folder = bench.root / f"dask-{bench.count}"
     folder.mkdir()
-    cluster = Cluster(folder, allowed_failures=3)
-    try:
+    with Cluster(folder, allowed_failures=3) as cluster:
         for _ in range(2):
             cluster.start_worker(nanny=True, TOY_PAUSE="0.1")
         cluster.wait_for_workers(2)
         yield cluster
-    finally:
-        cluster.end()
 
 
 def _turns(bench: Bench, child: int) -> Iterator[None]:

@@ -48,8 +48,7 @@ def main(count: int, every: float) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lab.run_plan(plan, folder / "alone", executor="inline")
-        cluster = Cluster(folder, allowed_failures=3)
-        try:
+        with Cluster(folder, allowed_failures=3) as cluster:
             for _ in range(2):
                 cluster.start_worker(nanny=True, TOY_PAUSE="0.005")
             cluster.wait_for_workers(2)
@@ -57,11 +56,11 @@ def main(count: int, every: float) -> None:
             settings = (cluster, trials, every, over, killed)
             threading.Thread(target=kill_workers, args=settings, daemon=True).start()
             began = time.monotonic()
-            sweep = lab.run_plan(plan, folder / "dask", executor=f"dask://{cluster.address}")
+            try:
+                sweep = lab.run_plan(plan, folder / "dask", executor=f"dask://{cluster.address}")
+            finally:
+                over.set()
             seconds = time.monotonic() - began
-        finally:
-            over.set()
-            cluster.end()
         assert_same(plan, folder / "dask", folder / "alone")
     print(f"{sweep.run} trials in {seconds:.0f} s, {sweep.failed} failed, {len(killed)} workers")
     print("killed; every number equals that of the undisturbed sweep")

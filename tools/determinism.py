@@ -123,14 +123,11 @@ def over_dask(folder: Path) -> list[Numbers]:
     from dask_cluster import Cluster
 
     (folder / "dask").mkdir()
-    cluster = Cluster(folder / "dask")
-    try:
+    with Cluster(folder / "dask") as cluster:
         for _ in range(2):
             cluster.start_worker(PYTHONPATH=os.pathsep.join(sys.path))
         cluster.wait_for_workers(2)
         return through_the_lab(folder / "over-dask", executor=f"dask://{cluster.address}")
-    finally:
-        cluster.end()
 
 
 def gap(a: np.ndarray, b: np.ndarray) -> float:

@@ -102,9 +102,14 @@ def said(claim: Any, fields: dict[str, Any]) -> dict[str, Any]:
     from headcount.core import float64
     from headcount.theory._pytree import instance_from
 
-    kind = claim.instance_class
+    drawn, kind = "case" in fields, claim.instance_class
+    if drawn:
+        case = claim.experiment.cases[fields["case"]]
+        kind = type(claim.experiment.draw(case, np.random.default_rng(0), 1))
     values = {
-        k: v if isinstance(v, (str, int)) else np.asarray(v, float) for k, v in fields.items()
+        k: v if isinstance(v, (str, int)) else np.asarray(v, float)
+        for k, v in fields.items()
+        if k != "case"
     }
     found: dict[str, Any] = {}
     with float64():

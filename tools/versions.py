@@ -27,7 +27,8 @@ RUNNERS = ("beartype", "hypothesis", "pytest")
 """What runs the tests, of the development extra; its newest version in both rows."""
 TESTS = (
     *("test_copies.py", "core", "theory/test_shipped.py", "theory/test_recheck.py"),
-    *("theory/test_ball*.py", "theory/test_odd_lemmas.py", "theory/test_lemmas.py"),
+    *("theory/test_ball*.py", "theory/test_every_rule.py", "theory/test_slopes.py"),
+    *("theory/test_odd_lemmas.py", "theory/test_lemmas.py"),
     *("kernels/test_ntk.py", "kernels/test_hessian.py", "kernels/test_mapped.py"),
     *("training/test_path*.py", "training/test_rules.py", "training/test_run.py"),
     "training/test_train.py",

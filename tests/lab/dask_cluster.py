@@ -9,8 +9,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 HERE = Path(__file__).parent
+MOST_SECONDS = 300.0
+"""A machine may be so busy that a process needs minutes to start; what takes longer hangs."""
 
 
 class Cluster:
@@ -24,11 +27,21 @@ class Cluster:
         self.folder = folder
         self.allowed_failures = allowed_failures
         self.processes: list[subprocess.Popen[bytes]] = []
-        file = folder / "scheduler.json"
+
+    def __enter__(self) -> Cluster:
+        file = self.folder / "scheduler.json"
         options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
         self.start("scheduler", *options, "--scheduler-file", str(file))
-        wait_until(file.exists)
-        self.address = json.loads(file.read_text())["address"].removeprefix("tcp://")
+        try:
+            wait_until(file.exists)
+            self.address = json.loads(file.read_text())["address"].removeprefix("tcp://")
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def start(self, *command: str, **settings: str) -> subprocess.Popen[bytes]:
         """A `dask` process whose workers can import the toy figure."""
@@ -58,23 +71,28 @@ class Cluster:
         from distributed import Client
 
         with Client(f"tcp://{self.address}", set_as_default=False) as client:
-            client.wait_for_workers(count, timeout=60)
+            client.wait_for_workers(count, timeout=MOST_SECONDS)
 
     def end(self) -> None:
-        """End every process; a nanny takes its worker along when it is asked to end."""
-        for process in reversed(self.processes):
-            process.terminate()
-        for process in self.processes:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        """End every process; a nanny takes its worker along when it is asked to end.
+
+        The scheduler ends last: a worker that has lost it at that moment may wait for ever.
+        """
+        for kind in ("worker", "scheduler"):
+            ending = [each for each in self.processes if kind in cast(list[str], each.args)]
+            for process in ending:
+                process.terminate()
+            for process in ending:
+                try:
+                    process.wait(30)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """Look again and again, for a minute."""
-    deadline = time.monotonic() + 60
+    """Look again and again."""
+    deadline = time.monotonic() + MOST_SECONDS
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.05)

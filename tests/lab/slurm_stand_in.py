@@ -7,6 +7,7 @@ lists what has ended), `hold` (nothing starts until it is gone).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -37,13 +38,14 @@ def sbatch(here: Path, script: str) -> None:
     array = re.search(r"^#SBATCH --array=0-(\d+)", text, re.MULTILINE)
     elements = [f"{job}_{k}" for k in range(int(array[1]) + 1)] if array else [job]
     for element in elements:
-        (here / f"{element}.state").write_text("PENDING")
-        subprocess.Popen(
+        put(here / f"{element}.state", "PENDING")
+        process = subprocess.Popen(
             [sys.executable, "-S", __file__, "element", str(here), element, script],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        put(here / f"{element}.pid", str(process.pid))
     print(f"Submitted batch job {job}")
 
 
@@ -51,7 +53,6 @@ def element(here: Path, name: str, script: str) -> None:
     """Run one element to its end, then note its state."""
     job, _, index = name.partition("_")
     state = here / f"{name}.state"
-    (here / f"{name}.pid").write_text(str(os.getpid()))
     while (here / "hold").exists():
         time.sleep(0.05)
     settings = {"SLURM_JOB_ID": job, "SLURM_NTASKS": "1", "SLURM_PROCID": "0"}
@@ -61,9 +62,9 @@ def element(here: Path, name: str, script: str) -> None:
     nodes = sorted({"n1", "n2"} - set(excluded[1].split(",") if excluded else []))
     settings["SLURMD_NODENAME"] = nodes[0]
     settings["PYTHONPATH"] = os.environ.get(f"PATH_ON_{nodes[0]}", os.environ["PYTHONPATH"])
-    state.write_text("RUNNING")
+    put(state, "RUNNING")
     code = subprocess.call(["bash", script], env={**os.environ, **settings})
-    state.write_text("FAILED" if code else "COMPLETED")
+    put(state, "FAILED" if code else "COMPLETED")
 
 
 def srun(*command: str) -> None:
@@ -72,8 +73,15 @@ def srun(*command: str) -> None:
     os.execvp(command[start], command[start:])
 
 
+def put(path: Path, text: str) -> None:
+    """Whoever reads the file sees all of its text, or that of before."""
+    new = path.with_name(f"new.{path.name}.{os.getpid()}")
+    new.write_text(text)
+    new.replace(path)
+
+
 def states(here: Path) -> dict[str, str]:
-    """Of every element; "" between the emptying of a file and its filling."""
+    """Of every element."""
     return {file.stem: file.read_text() for file in sorted(here.glob("*.state"))}
 
 
@@ -82,14 +90,14 @@ def sacct(here: Path) -> None:
     if (here / "no-accounts").exists():
         sys.exit("Slurm accounting storage is disabled")
     for name, state in states(here).items():
-        print(f"{name}|{state or 'RUNNING'}")
+        print(f"{name}|{state}")
 
 
 def squeue(here: Path) -> None:
     """All states, of what has ended only if it is not forgotten."""
     for name, state in states(here).items():
-        if not (here / "forgets").exists() or state in ("", "PENDING", "RUNNING"):
-            print(f"{name}|{state or 'RUNNING'}|{'Resources' if state == 'PENDING' else 'None'}")
+        if not (here / "forgets").exists() or state in ("PENDING", "RUNNING"):
+            print(f"{name}|{state}|{'Resources' if state == 'PENDING' else 'None'}")
 
 
 def scancel(here: Path, what: str) -> None:
@@ -100,9 +108,10 @@ def scancel(here: Path, what: str) -> None:
             continue
         for pid in here.glob(f"{script.stem}*.pid"):
             state = pid.with_suffix(".state")
-            if state.read_text() in ("", "PENDING", "RUNNING"):
-                os.killpg(int(pid.read_text()), signal.SIGKILL)
-                state.write_text("CANCELLED")
+            if state.read_text() in ("PENDING", "RUNNING"):
+                with contextlib.suppress(ProcessLookupError):  # it has ended just now
+                    os.killpg(int(pid.read_text()), signal.SIGKILL)
+                put(state, "CANCELLED")
 
 
 if __name__ == "__main__":

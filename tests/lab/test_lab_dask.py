@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import toy_figure
-from dask_cluster import Cluster
+from dask_cluster import MOST_SECONDS, Cluster
 from lab_checks import Messages, assert_same, other_toy
 
 from headcount import core, lab
@@ -23,14 +23,11 @@ pytest.importorskip("distributed", reason="the extra headcount[dask] is not inst
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("dask"))
-    try:
+    with Cluster(tmp_path_factory.mktemp("dask")) as cluster:
         cluster.start_worker()
         cluster.start_worker()
         cluster.wait_for_workers(2)
         yield cluster
-    finally:
-        cluster.end()
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +76,15 @@ def test_another_environment_is_refused(
     assert not lab.Store(tmp_path).read(plan.trials[0].address)
 
 
+def test_the_list_of_workers_is_never_empty_in_between(cluster: Cluster) -> None:
+    """A timer of the client's empties what the client itself knows of workers."""
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}):
+        executor = _dask.DaskExecutor(cluster.address)
+    assert {len(executor._workers()) for _ in range(300)} == {2}
+    executor.close(gently=True)
+
+
 def test_a_worker_with_other_code_is_left_out(
     tmp_path: Path, plan: lab.Plan, reference: Path, cluster: Cluster, monkeypatch
 ) -> None:
@@ -90,7 +96,7 @@ def test_a_worker_with_other_code_is_left_out(
         reporter = Messages()
         sweep = lab.run_plan(plan, tmp_path / "out", executor=place, reporter=reporter)
         assert (sweep.run, sweep.failed) == (12, 0)
-        told = "\n".join(reporter.messages)
+        (told,) = (text for text in reporter.messages if "left out" in text)
         assert re.search(r"toy_figure:measure is \w+, .* there, .*; it is left out", told)
         assert_same(plan, tmp_path / "out", reference)
         monkeypatch.setattr(_dask.DaskExecutor, "_check_workers", lambda self: None)
@@ -108,15 +114,12 @@ def test_without_workers_it_says_so_and_tells_no_time_left(
     monkeypatch.setattr(_dask, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(_dask, "IDLE_SECONDS", 0.5)
     log = tmp_path / "calls.log"
-    alone = Cluster(tmp_path, allowed_failures=0)
-    try:
+    with Cluster(tmp_path, allowed_failures=0) as alone:
         victim = alone.start_worker(TOY_PAUSE="60", TOY_LOG=str(log))
         alone.wait_for_workers(1)
         reporter = Restart(log.exists, victim, alone.start_worker)
         place = f"dask://{alone.address}"
         sweep = lab.run_plan(plan, tmp_path / "out", executor=place, reporter=reporter)
-    finally:
-        alone.end()
     assert (sweep.run, sweep.failed) == (12, 0)
     assert True in reporter.stalled
     assert_same(plan, tmp_path / "out", reference)
@@ -131,7 +134,7 @@ def test_a_dying_worker_is_replaced_like_an_own_one(
     reporter = KillWhen(log.exists, victim)
     place = f"dask://{cluster.address}"
     sweep = lab.run_plan(plan, tmp_path / "out", executor=place, reporter=reporter)
-    assert victim.wait(30) == -signal.SIGKILL
+    assert victim.wait(MOST_SECONDS) == -signal.SIGKILL
     assert any("Dask workers that computed it died" in text for text in reporter.messages)
     assert (sweep.run, sweep.failed) == (12, 0)
     assert_same(plan, tmp_path / "out", reference)

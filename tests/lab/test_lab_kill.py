@@ -53,7 +53,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory, plan: lab.Plan) -> Path:
 
 def test_twenty_kills_then_resume(tmp_path: Path, plan: lab.Plan, reference: Path) -> None:
     process = start(str(HERE / "kill_driver.py"), str(tmp_path), "20", TOY_PAUSE="0.05")
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     assert int(output) == 20
     reporter = Messages()
@@ -75,13 +75,13 @@ def finished(folder: Path) -> int:
 def test_killing_the_sweep_ends_its_workers(tmp_path: Path, plan, reference) -> None:
     process = start(
         str(HERE / "toy_cli.py"), "reproduce", "toy/mean", "--scale", "smoke", "--seeds", "0:8",
-        "--out", str(tmp_path), "--workers", "2", TOY_PAUSE="0.05",
+        "--out", str(tmp_path), "--workers", "2", TOY_PAUSE="0.3",
     )  # fmt: skip
     wait_for(lambda: finished(tmp_path) >= 2)
     workers = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    _, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=120)
     assert alive == []
     assert finished(tmp_path) < len(plan.unique)
     assert lab.run_plan(plan, tmp_path, workers=0).failed == 0
@@ -99,7 +99,7 @@ def test_ctrl_c_says_what_is_saved_and_how_to_go_on(
     )  # fmt: skip
     wait_for(lambda: finished(tmp_path) >= 2)
     os.killpg(process.pid, number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     saved = finished(tmp_path)

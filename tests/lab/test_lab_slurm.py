@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import slurm_stand_in
 import toy_figure
-from dask_cluster import wait_until
 from lab_checks import Messages, assert_same, other_toy
 from toy_cli import app
 
@@ -73,7 +72,7 @@ def test_a_trial_that_hangs_ends_its_job_and_no_other_trial(
     tmp_path: Path, plan: lab.Plan, slurm: Path, monkeypatch
 ) -> None:
     monkeypatch.setenv("TOY_HANG", "8-1")
-    policy = lab.Policy(time_limit=1.0, retries=0)
+    policy = lab.Policy(time_limit=5.0, retries=0)
     sweep = lab.run_plan(few(plan), tmp_path, executor="slurm", policy=policy)
     assert (sweep.run, sweep.planned) == (4, 4)
     (problem,) = sweep.problems
@@ -151,6 +150,7 @@ def test_without_accounts_a_dead_job_is_noticed(
     tmp_path: Path, plan: lab.Plan, slurm: Path, monkeypatch, remembers: bool
 ) -> None:
     """All jobs wait, one is cancelled, and the folder has lost what is only there for Dask."""
+    plan = few(plan)
     lab.run_plan(plan, tmp_path / "reference", executor="inline")
     (slurm / "no-accounts").touch()
     (slurm / "hold").touch()
@@ -159,7 +159,6 @@ def test_without_accounts_a_dead_job_is_noticed(
     monkeypatch.setattr(_slurm, "IDLE_SECONDS", 0.3)
 
     def cancel_one() -> None:
-        wait_until((slurm / "100_1.pid").exists)
         subprocess.run([slurm / "scancel", "100"], check=True)
         for probe in (tmp_path / "out" / "running").glob("*.probe"):
             probe.unlink()
@@ -169,7 +168,7 @@ def test_without_accounts_a_dead_job_is_noticed(
     sweep = lab.run_plan(plan, tmp_path / "out", executor="slurm", reporter=reporter)
     assert "SLURM keeps no accounts here" in reporter.messages[0]
     assert True in reporter.stalled
-    assert (sweep.run, sweep.failed) == (12, 0)
+    assert (sweep.run, sweep.failed) == (4, 0)
     assert sum("trying once more" in text for text in reporter.messages) == 0  # no trial died
     assert_same(plan, tmp_path / "out", tmp_path / "reference")
 
@@ -225,7 +224,6 @@ def test_jobs_and_folder_of_a_killed_client_are_ended(
     (slurm / "hold").touch()
     (slurm / "job.sh").write_text("#SBATCH --job-name=headcount-00000001\n")
     subprocess.run([slurm / "sbatch", slurm / "job.sh"], check=True)
-    wait_until((slurm / "100.pid").exists)
     _slurm._end_abandoned(tmp_path / "slurm")
     assert (slurm / "100.state").read_text() == "CANCELLED"
     assert sorted(path.name for path in (tmp_path / "slurm").iterdir()) == sorted([*stay, "notes"])

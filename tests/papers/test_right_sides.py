@@ -17,7 +17,7 @@ from scipy import stats
 from ties import SETTINGS
 
 from headcount.core import float64, papers, stream
-from headcount.papers.arda2026 import naive_constants
+from headcount.papers.arda2026.twins_constants import SlowConstants
 from headcount.papers.deora2024 import naive
 from headcount.theory import Claim, claims
 from headcount.theory._claim import generator
@@ -117,11 +117,10 @@ def slow_constants(name: str, instance: Any, variant: str) -> Any:
 
 def slow_standing(name: str, instance: Any, variant: str) -> list[float]:
     """Where the hypotheses stand that a setting may decide."""
-    if name in DEMANDS:
-        k, (root, step) = slow_constants(name, instance, variant), DEMANDS[name]
-        return [getattr(k, root) / math.sqrt(k.H), k.eta / getattr(k, step)]
-    checks = slow_checks(claims[name], FLOATS, arrays_of(instance), variant)
-    return [stands(check.value, check.limit) for check in checks]
+    if name not in DEMANDS:
+        return []
+    k, (root, step) = slow_constants(name, instance, variant), DEMANDS[name]
+    return [getattr(k, root) / math.sqrt(k.H), k.eta / getattr(k, step)]
 
 
 near = functools.partial(pytest.approx, rel=1e-10, abs=0.0)
@@ -156,18 +155,18 @@ def stands(value: float, limit: float) -> float:
 
 
 @pytest.mark.parametrize(("name", "variant"), DECIDED)
-def test_what_a_setting_decides_is_what_the_slow_hypotheses_say(name, variant):
+def test_what_a_setting_decides_is_what_the_hypotheses_say(name, variant):
     claim = claims[name]
     for drawn in instances_of(name):
         instance, setting = tied(name, drawn)
-        slow = slow_standing(name, instance, variant)
         with float64():
-            asked = [h.check(instance, variant) for h in claim.hypotheses if h.naive is None]
-        fast = [stands(check.value, check.threshold) for check in asked]
-        assert all(any(x == near(y, rel=1e-7) for y in fast) for x in slow) or not fast
+            checks = [hypothesis.check(instance, variant) for hypothesis in claim.hypotheses]
+        measured = [stands(check.value, check.threshold) for check in checks]
+        for x in slow_standing(name, instance, variant):
+            assert any(x == near(y, rel=1e-7) for y in measured), (x, measured)
         for check in claim.requires(setting, variant):
             found = stands(check.value, check.threshold)
-            assert any(found == near(x, rel=1e-7) for x in slow), (check, slow)
+            assert any(found == near(x, rel=1e-7) for x in measured), (check, measured)
 
 
 @pytest.mark.parametrize("d", [1, 3])
@@ -250,28 +249,26 @@ def test_what_is_known_without_the_lemmas_of_arda2026():
     setting = papers["arda2026"].part("setting")(
         d=3, m=6, n=2, tau=4, rho=(0.5, 0.7, 0.9), nu=(0.4, 0.3, 0.2), B_U=2.5, activation="tanh"
     )
-    sizes = (setting.d, setting.m, setting.n, setting.delta)
-    given = (FLOATS, "tanh", 2.5, setting.rho, setting.nu, sizes, "sharp")
-    k = naive_constants.constants(*given)
-    at_start = naive_constants.constants(*given[:3], (0.0, 0.0, 0.0), *given[4:])
+    symbols = {"d": 3.0, "m": 6.0, "rho": setting.rho, "nu": setting.nu, "U": [2.5]}
+    k = SlowConstants(symbols, "sharp", FLOATS)
+    at_start = SlowConstants({**symbols, "rho": (0.0, 0.0, 0.0)}, "sharp", FLOATS)
     trivially = math.sqrt(6) + 0.5
-    loss = (min(k["f_max"], trivially) + k["y_max"]) ** 2
-    lengths = k["rho_norm"] + k["nu_norm"]
+    loss = (min(k.f_max, trivially) + k.y_max) ** 2
     known = {
-        "lemma-3": 2 * trivially + k["L1"] * k["k"],
+        "lemma-3": 2 * trivially + k.L1 * k.k,
         "lemma-6a": trivially,
-        "eq-38": (k["A"] + at_start["A"]) * lengths,
+        "eq-38": (k.A + at_start.A) * k.lengths,
         "eq-44": loss,
-        "theorem-1": k["y_max"] ** 2,
+        "theorem-1": k.y_max**2,
         "theorem-1-average": loss,
-        "lemma-5": 0.4 + 0.3 + 2.5 * 0.2 + k["y_max"],
+        "lemma-5": 0.4 + 0.3 + 2.5 * 0.2 + k.y_max,
     }
     for name, value in known.items():
         for variant in ("printed", "sharp"):
             found = claims[f"arda2026/{name}"].bound(setting, variant).trivial
             assert found == near(value, rel=1e-12), name
     wide = replace(setting, rho=(9.0, 9.0, 9.0))
-    f_max = naive_constants.constants(*given[:3], wide.rho, *given[4:])["f_max"]
-    assert f_max > math.sqrt(6) + 9.0
+    further = SlowConstants({**symbols, "rho": wide.rho}, "sharp", FLOATS)
+    assert further.f_max > math.sqrt(6) + 9.0
     found = claims["arda2026/eq-44"].bound(wide, "sharp").trivial
-    assert found == near((math.sqrt(6) + 9.0 + k["y_max"]) ** 2, rel=1e-12)
+    assert found == near((math.sqrt(6) + 9.0 + k.y_max) ** 2, rel=1e-12)

@@ -78,6 +78,8 @@ UNARY: dict[str, Unary] = {
 }
 if hasattr(lax, "one_minus_square"):
     UNARY["one_minus_square"] = (lax.one_minus_square, lambda x: 1 - x * x, -2, 2, (1.0, -1.0))
+if hasattr(lax, "log2"):
+    UNARY["log2"] = (lax.log2, lambda x: MP.log(x, 2), 0.3, 9, (0.0, -1.0, 1e-300, 0.125))
 ON_INTEGERS = {"neg", "abs", "sign", "square", "one_minus_square"}
 
 
@@ -189,6 +191,21 @@ def _integer_pow(rng: np.random.Generator) -> Iterator[Program]:
         yield Program(open_one, (rng.uniform(0, 4, 2),), radius=1.0)
 
 
+def _polynomial(rng: np.random.Generator) -> Iterator[Program]:
+    exact = lambda x, *coefficients: sum(c * x**k for k, c in enumerate(coefficients))  # noqa: E731
+    horner = lambda x, *coefficients: lax.polynomial(x, coefficients)  # noqa: E731
+    for shapes in (((3,), (3,)), ((2, 1), (1, 3), (2, 3), (2, 1)), ((), (), ())):
+        drawn = tuple(np.asarray(rng.normal(size=shape)) for shape in shapes)
+        yield Program(horner, (rng.uniform(-2, 2, shapes[0]), *drawn), exact, radius=0.1)
+        fixed = lambda x: horner(x, 0.5, -1.0, *range(4))  # noqa: E731
+        here = lambda x: exact(x, 0.5, -1, *range(4))  # noqa: E731
+        yield Program(fixed, (rng.uniform(-2, 2, shapes[0]),), here, radius=0.1)
+    for dtype in INTEGERS:
+        yield Program(horner, tuple(edges(rng, dtype, 6) for _ in range(4)))
+        open_one = lambda x, t=dtype: horner(seen_as(t, x), *np.arange(3, dtype=t))  # noqa: E731
+        yield Program(open_one, (rng.uniform(0, 5, 2),), radius=1.0)
+
+
 def _incomplete_gamma(name: str, rng: np.random.Generator) -> Iterator[Program]:
     from_zero = name == "igamma"
     function = lax.igamma if from_zero else lax.igammac
@@ -253,3 +270,5 @@ GENERATORS: dict[str, Generator] = {
     "select_n": _select,
     "convert_element_type": _convert,
 }
+if hasattr(lax, "polynomial"):
+    GENERATORS["polynomial"] = _polynomial

@@ -1,4 +1,4 @@
-"""Every claim in ball arithmetic: both evaluations run, are narrow and agree."""
+"""Every claim in ball arithmetic: both evaluations run, are narrow and agree, in every family."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from headcount.theory.slow import balls
 BITS = 200
 BY_QUADRATURE = ("arda2026/lemma-4-limit", "arda2026/lemma-6b", "arda2026/remark-8")
 """Integrals: their enclosures leave room for the error of the rule."""
+
+OF_HALVES = "arda2026/remark-6"
+"""f = 0: its slow twin compares the two halves of the heads."""
 
 
 def instances(claim: Claim) -> list[Any]:
@@ -68,12 +71,12 @@ def test_both_evaluations_run_on_balls_and_agree(name: str) -> None:
             assert together(fast, slow)
         for variant, form in claim.variants.items():
             (lhs, rhs), (slow_lhs, slow_rhs) = sides[variant], slow_sides[variant]
+            if name != OF_HALVES:
+                assert together(lhs, slow_lhs)
+                assert together(rhs, slow_rhs)
             if claim.kind is Kind.IDENTITY:
                 assert together(lhs, rhs) is not form.fails
                 assert together(slow_lhs, slow_rhs) is not form.fails
-            else:
-                assert together(lhs, slow_lhs)
-                assert together(rhs, slow_rhs)
             narrow = 1e-8 if name in BY_QUADRATURE else 1e-18
             balls_found = entries(slow_sides[variant])
             assert all(ball.rad() < narrow * (1 + abs(ball)) for ball in balls_found)

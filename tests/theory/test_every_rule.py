@@ -21,7 +21,8 @@ from headcount.theory._program import CALLS
 GENERATORS = {**ELEMENTWISE, **STRUCTURE, **INDEXING, **CONTROL}
 
 
-MISSING_HERE = {name for name in ("one_minus_square",) if not hasattr(lax, name)}
+NEWER = ("one_minus_square", "log2", "polynomial")
+MISSING_HERE = {name for name in NEWER if not hasattr(lax, name)}
 """Primitives of a newer JAX than this one."""
 OTHER_NAMES = {
     **{"copy_p": "copy", "pjit": "jit", "checkpoint": "remat2"},

@@ -15,7 +15,7 @@ from jax import lax
 from headcount.core import float64
 from headcount.theory import Box, lemma, verify
 from headcount.theory._ball_jaxpr import BallProgram
-from headcount.theory._balls import hull
+from headcount.theory._balls import at_precision, hull
 from headcount.theory._slopes import by_known_rules
 
 Rule = Callable[[Any, Any], Any]
@@ -116,3 +116,25 @@ def test_loops_have_slopes_by_forward_mode_alone() -> None:
 
     own = with_rule(doubled, lambda x, slope: (doubled(x[0]), 8 * slope[0]))
     assert verify(lemma(x=Box(low=0, high=1))(lambda x: (own(x), 8 * x))).answer == "proved"
+
+
+@pytest.mark.parametrize(("function", "sign"), [(lax.erf, 1), (lax.erfc, -1)])
+def test_slopes_of_erf_are_those_of_exp(function: Callable[[Any], Any], sign: int) -> None:
+    """Newer versions of JAX compute exp(-x^2) from the operand's bits, and zero beyond 28."""
+    formulas = (lambda x: 1, lambda x: -2 * x, lambda x: 4 * x * x - 2)
+    slope: Callable[..., Any] = lambda x: jnp.sum(jax.vmap(function)(x * jnp.ones(2)))  # noqa: E731
+    for formula in formulas:
+        slope = jax.jacfwd(by_known_rules(slope, 1.0))
+        for x in (-31.25, -1.5, 0.0, 0.7, 27.5):
+            ball = BallProgram(slope, x)(200)
+            with at_precision(400):
+                point = arb(x)
+                exact = sign * 4 / arb.pi().sqrt() * formula(point) * (-point * point).exp()
+                assert abs(ball - exact) <= 1e-15 * abs(exact)
+                assert float(jax.jit(slope)(x)) == pytest.approx(float(exact), 1e-11, 1e-300)
+
+
+def test_a_slope_of_erf_on_an_interval_is_as_narrow_as_exp() -> None:
+    """2 / sqrt(pi) exp(-x^2) between 1/2 and 3/4."""
+    low, high = slope_on(lax.erf, 0.5, 0.75)
+    assert (low, high) == pytest.approx((0.6429, 0.8788), abs=0.05)

@@ -161,7 +161,13 @@ class DaskExecutor(TrialExecutor):
             ) from error
 
     def _workers(self) -> dict[str, Any]:
-        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        # Not scheduler_info(): it returns what the client keeps, and a timer of the client empties
+        # that every two seconds.
+        try:
+            answer = self._client.sync(self._client.scheduler.identity)
+        except (OSError, TimeoutError) as error:
+            raise ExecutionError(f"the Dask scheduler at {self.address} has gone") from error
+        workers: dict[str, Any] = answer["workers"]
         return workers
 
     def _check_workers(self) -> None:
@@ -198,11 +204,13 @@ class DaskExecutor(TrialExecutor):
         return problems
 
     def _leave_out(self, worker: str, problem: str) -> None:
-        if worker not in self._unfit:
+        with self._lock:
+            if worker in self._unfit:
+                return
             self._known.add(worker)
             self._unfit.add(worker)
-            self._fitting = [each for each in self._fitting if each != worker]
-            self._news.put(f"the worker {worker} {problem}; it is left out")
+        self._fitting = [each for each in self._fitting if each != worker]
+        self._news.put(f"the worker {worker} {problem}; it is left out")
 
     def _watch(self) -> None:
         """A thread: who joins is asked, what a worker could not run goes to another."""

@@ -52,6 +52,7 @@ _ANY_SIGN: dict[str, Callable[[arb], arb]] = {
     "neg": arb.__neg__,
     "log": arb.log,
     "log1p": arb.log1p,
+    "log2": lambda x: x.log() / arb.const_log2(),
     "expm1": arb.expm1,
     "tanh": arb.tanh,
     "sin": arb.sin,
@@ -209,6 +210,15 @@ def _mul(equation: Equation, x: Value, y: Value) -> Value:
     return _plain_product(equation, x, y)
 
 
+def _polynomial(equation: Equation, x: Value, *coefficients: Value) -> Value:
+    """Horner's scheme; the constant comes first."""
+    add, values = RULES["add"], (x, *coefficients)
+    value = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        value = add(equation, _plain_product(equation, value, x), coefficient)
+    return Value(np.broadcast_to(value.array, equation.outvars[0].aval.shape), every(values))
+
+
 def _remainder(x: arb, y: arb) -> arb:
     """x - y trunc(x / y), the sign of x."""
     quotient = x / y
@@ -327,6 +337,7 @@ RULES: dict[str, Rule] = {
     "add_any": _arithmetic("add_any", np.add, np.add, _both),
     "sub": _arithmetic("sub", np.subtract, np.subtract, lambda x, y: False),
     "mul": _mul,
+    "polynomial": _polynomial,
     "div": _arithmetic("div", np.true_divide, _quotient, _both),
     "rem": _arithmetic("rem", mapped(_remainder, 2), _rest, lambda x, y: x.nonnegative),
     "max": _arithmetic("max", mapped(arb.max, 2), np.maximum, _either),

@@ -24,7 +24,7 @@ from . import _ball_array as arrays
 from . import _ball_elementwise, _ball_indexing, _ball_linalg, _ball_structure
 from ._ball_value import Equation, Rule, Value, fitted, kind_of
 from ._balls import UNKNOWN, Undecided, at_precision
-from ._program import CALLS, rounded_constants
+from ._program import CALLS, called_program, rounded_constants
 
 MOST_STEPS = 100_000
 """A `while` loop that has not ended after this many steps is given up."""
@@ -164,7 +164,7 @@ class _Interpreter:
     def _apply(self, equation: Equation, values: list[Value]) -> list[Value]:
         name = equation.primitive.name
         if name in CALLS:
-            return self._closed(equation.params[CALLS[name]], values)
+            return self._closed(called_program(equation), values)
         _check_enclosed(values)
         rule = self._control.get(name) or RULES.get(name)
         if rule is None:

@@ -177,7 +177,9 @@ def _python(lemma: Lemma, variant: str, sizes: Sizes, raws: dict[str, Any]) -> s
     head = ["import jax", 'jax.config.update("jax_enable_x64", True)', "import numpy as np"]
     if any("functools" in line for line in lines):
         head.insert(0, "import functools")
-    if lemma.source:
+    if "/" in lemma.id:  # registered by a paper: its module can be imported
+        head.append(f"from {lemma.function.__module__} import {own}")
+    elif lemma.source:
         head.append(f"from {lemma.id.split('.py:')[0]} import {own}")
     if any("lemma.variables" in line for line in lines):
         head.append(f"lemma, sizes = {own}, {dict(sizes)}")

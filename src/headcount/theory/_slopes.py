@@ -18,7 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from ..core import float64
 from ._ball_value import Equation
-from ._program import described, equations
+from ._program import called_program, described, equations, shape_of
 from .families import safe_root
 
 _KNOWN: tuple[Callable[..., Any], ...] = (
@@ -68,8 +68,8 @@ def _plain(equation: Equation) -> Equation:
     if not _brings_a_rule(equation):
         params = {key: _without_foreign(value) for key, value in equation.params.items()}
         return equation.replace(params=params)
-    called = equation.params["call_jaxpr"]
-    shapes = [_shape(variable) for variable in equation.invars]
+    called = called_program(equation)
+    shapes = [shape_of(variable) for variable in equation.invars]
     (call,) = jax.make_jaxpr(jax.jit(jaxpr_as_fun(called)))(*shapes).eqns
     params = {**call.params, "jaxpr": _without_foreign(called)}
     return equation.replace(primitive=call.primitive, params=params)
@@ -79,19 +79,14 @@ def _brings_a_rule(equation: Equation) -> bool:
     """Whether a function has a rule that is not known to be right."""
     name = equation.primitive.name
     if name == "custom_jvp_call":
-        shapes = tuple(_shape(variable) for variable in equation.invars)
+        shapes = tuple(shape_of(variable) for variable in equation.invars)
         return _rule(equation) not in _known_rules(shapes)
     return name == "custom_vjp_call"
 
 
-def _shape(variable: Any) -> jax.ShapeDtypeStruct:
-    aval = variable.aval
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
-
-
 def _rule(equation: Equation) -> tuple[Any, ...] | None:
     """A function and its rule as programs; None where it takes more than real numbers."""
-    shapes = [_shape(variable) for variable in equation.invars]
+    shapes = [shape_of(variable) for variable in equation.invars]
     if any(shape.dtype.kind != "f" for shape in shapes):
         return None
     with float64():

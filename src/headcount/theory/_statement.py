@@ -15,7 +15,8 @@
 The function takes the point whole, or fields and properties of it by name, and further `form` (the
 name of the form that is asked) and `k` (the paper's constants at the point, for that form). A
 `right` side that is made of constants alone is written once: it serves points, runs and settings,
-and the twin's arithmetic with the constants of its own.
+and the twin's arithmetic with the constants of its own. A form whose right side is measured returns
+both sides itself.
 """
 
 from __future__ import annotations
@@ -153,7 +154,9 @@ class Statement(Claim):
         def naive(num: Any, data: Mapping[str, Any], form: str) -> tuple[Any, Any]:
             table = functools.cache(lambda: _slow_table(self.slow_constants, num, data, form))
             sides = function(num, **taken.of_lists(data, form, table))
-            return sides if self.right is None else (sides, self.right.of(table, form, num.number))
+            if self.right is None or isinstance(sides, tuple):
+                return sides
+            return sides, self.right.of(table, form, num.number)
 
         object.__setattr__(self, "naive", naive)
         return function
@@ -323,8 +326,8 @@ class Statements:
             table = functools.cache(lambda: self.table(point.symbols, form))
             found = function(**taken.of(point, form, table))
             if not isinstance(found, Sides):
-                found = Sides(found, None) if right is not None else Sides(*found)
-            if right is not None:
+                found = Sides(*found) if isinstance(found, tuple) else Sides(found, None)
+            if right is not None and found.rhs is None:
                 found = found._replace(rhs=right.of(table, form, float))
             if trivial is not None:
                 found = found._replace(trivial=trivial(table()))
@@ -353,8 +356,9 @@ class Statements:
                 **taken.of(point, form, lambda: self.table(point.symbols, form))
             )
 
-        value, limit = measured(given.value), measured(given.threshold)
-        return Hypothesis(given.name, lambda point: value(point, "printed"), None, limit)
+        value, limit = measured(given.value), given.threshold
+        at = measured(limit) if callable(limit) else float(limit)
+        return Hypothesis(given.name, lambda point: value(point, "printed"), None, at)
 
 
 def used(table: Any) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from headcount.cli import run as command
 from headcount.cli._audit import audited as audited_run
 from headcount.core import BadArgument, float64, stream
 from headcount.data import Arrays
-from headcount.papers.arda2026 import subject as module
-from headcount.papers.arda2026.instances import HeadInstance, ModelInstance, TargetInstance
+from headcount.papers.arda2026 import audit as module
+from headcount.papers.arda2026.audit import slack, subject
 from headcount.papers.arda2026.model import PooledAttentionParams
-from headcount.papers.arda2026.runs import RunInstance, RunTrace, simulate
-from headcount.papers.arda2026.subject import slack, subject
+from headcount.papers.arda2026.records import Head, Near, Target
+from headcount.papers.arda2026.runs import Run, RunTrace, simulate
 from headcount.papers.arda2026.transport import TOO_LARGE, goal_of
 from headcount.theory import claims, judge, stored_iterates
 from headcount.theory._audit import ask
@@ -57,12 +57,12 @@ def tight():
 def test_the_trace_of_the_trained_run_is_that_of_the_small_loop(which, request):
     """All terms, by two implementations that share no step: `training` and `runs.advance`."""
     looked_at = request.getfixturevalue(which)
-    offered = looked_at.instances(TargetInstance)[0]
-    values = {f.name: getattr(offered, f.name) for f in fields(TargetInstance)}
+    offered = looked_at.instances(Target)[0]
+    values = offered.fields()
     still = {name: jnp.zeros_like(values[name]) for name in ("dc", "dU", "dW")}
     eta, tau = jnp.asarray(looked_at.setting.step), looked_at.setting.tau
     with float64():
-        small = jax.jit(simulate)(RunInstance(**{**values, **still}, eta=eta, tau=tau))
+        small = jax.jit(simulate)(Run(**{**values, **still}, eta=eta, tau=tau))
     for field in fields(RunTrace):
         if field.name == "moved":
             continue
@@ -79,7 +79,7 @@ def test_the_trace_of_the_trained_run_is_that_of_the_small_loop(which, request):
 def test_the_offered_model_is_the_last_iterate_of_the_run(audited):
     built = build(config(dtype="float64"))
     run = run_config(config(dtype="float64"), built=built)
-    model = audited.instances(ModelInstance)[0]
+    model = audited.instances(Near)[0]
     for found, wanted in zip(model.params, run.parameters(), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
     v = built.data.transport(0, built.x[0])(*(leaf[0] for leaf in built.initial))
@@ -237,7 +237,7 @@ def test_another_model_is_one_clear_message():
 
 def test_heads_are_asked_at_the_hardest_pair(audited):
     claim = claims["arda2026/lemma-2a"]
-    each = [judge(claim, head) for head in list(audited.instances(HeadInstance))[::3]]
+    each = [judge(claim, head) for head in list(audited.instances(Head))[::3]]
     hardest = ask(claim, audited, "printed")
     assert hardest.ratio >= max(v.ratio for v in each)
     assert hardest.ratio > min(v.ratio for v in each)

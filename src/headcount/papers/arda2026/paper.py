@@ -150,7 +150,7 @@ paper = Paper(
     ),
     setting=f"{_HERE}.setting:Setting",
     claims=tuple(
-        f"{_HERE}.{module}"
+        f"{_HERE}.claims.{module}"
         for module in (
             "facts",
             "fact_4",
@@ -184,8 +184,8 @@ paper = Paper(
             "reference",
         )
     ),
-    subject=f"{_HERE}.subject:subject",
-    slack=f"{_HERE}.subject:slack",
+    subject=f"{_HERE}.audit:subject",
+    slack=f"{_HERE}.audit:slack",
     leading=("arda2026/drift", "arda2026/mean-loss"),
     errata=f"{_HERE}.errata",
     certificates=_HERE,

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from ...core import Activation, Array, activation_named, head_features, pooled_attention
 from ...kernels import Linearised
 from ...theory.families import safe_norm
-from .instances import HeadInstance, ModelInstance
 from .model import PooledAttention, PooledAttentionParams
+from .records import Head, Near
 
 
 def network(sigma: Activation, q: Float[Array, "d"], m: int = 1) -> PooledAttention:
@@ -25,13 +25,13 @@ def output(phi: PooledAttentionParams, X: Array, q: Array, activation: str) -> F
     return network(activation_named(activation), q, phi.c.shape[0])(phi, X)
 
 
-def head_gradient(i: HeadInstance) -> Float[Array, "p"]:
+def head_gradient(i: Head) -> Float[Array, "p"]:
     """(grad_U h, vec grad_W h) by autodiff."""
     g_U, g_W = jax.grad(network(i.sigma, i.q).head, argnums=(0, 1))(i.U, i.W, i.X)
     return jnp.concatenate([g_U, jnp.ravel(g_W)])
 
 
-def head_hessian(i: HeadInstance) -> Float[Array, "p p"]:
+def head_hessian(i: Head) -> Float[Array, "p p"]:
     """The Hessian of h in (U, vec W) by autodiff."""
     d = i.q.shape[0]
 
@@ -41,17 +41,17 @@ def head_hessian(i: HeadInstance) -> Float[Array, "p p"]:
     return jax.hessian(value)(jnp.concatenate([i.U, jnp.ravel(i.W)]))
 
 
-def pooled_value(i: HeadInstance, U: Float[Array, "d"], W: Float[Array, "d d"]) -> Float[Array, ""]:
+def pooled_value(i: Head, U: Float[Array, "d"], W: Float[Array, "d d"]) -> Float[Array, ""]:
     """z = U . a(X; W), what the activation is applied to."""
     return U @ (pooled_attention(i.X, W, i.q) @ i.X)
 
 
-def _per_sample(i: ModelInstance, function: Any) -> Any:
+def _per_sample(i: Near, function: Any) -> Any:
     """function(model, X_j) for every sample."""
     return jax.vmap(lambda X, q: function(network(i.sigma, q, i.m), X))(i.X, i.q)
 
 
-def heads(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n m"]:
+def heads(i: Near, phi: PooledAttentionParams) -> Float[Array, "n m"]:
     """h_i(X_j) for every sample and head."""
 
     def of(model: PooledAttention, X: Array) -> Array:
@@ -60,22 +60,22 @@ def heads(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n m"]:
     return _per_sample(i, of)
 
 
-def outputs(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n"]:
+def outputs(i: Near, phi: PooledAttentionParams) -> Float[Array, "n"]:
     """f(X_j; phi) for every sample."""
     return _per_sample(i, lambda model, X: model(phi, X))
 
 
-def linear_outputs(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, "n"]:
+def linear_outputs(i: Near, phi: PooledAttentionParams) -> Float[Array, "n"]:
     """f_lin(X_j; phi) for every sample [arda2026, Definition 3]."""
     return _per_sample(i, lambda model, X: Linearised(model, i.initial)(phi, X))
 
 
-def gradients(i: ModelInstance, phi: PooledAttentionParams) -> PooledAttentionParams:
+def gradients(i: Near, phi: PooledAttentionParams) -> PooledAttentionParams:
     """grad f(X_j; phi) by autodiff, blocks with leading axes (n, m)."""
     return _per_sample(i, lambda model, X: jax.grad(model)(phi, X))
 
 
-def loss(i: ModelInstance, phi: PooledAttentionParams) -> Float[Array, ""]:
+def loss(i: Near, phi: PooledAttentionParams) -> Float[Array, ""]:
     """L(phi), the mean of the squared residuals."""
     return jnp.mean((outputs(i, phi) - i.y) ** 2)
 

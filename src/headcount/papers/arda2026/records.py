@@ -24,8 +24,10 @@ LONGEST = 1e4
 """The largest |U| that a search visits."""
 
 TOKENS, QUERY = "tokens in the unit ball", "query in the unit ball"
+TOKENS_AND_QUERY = "tokens and query in the unit ball"
 PAIRED = "paired initialisation with |c| = 1"
 FEASIBLE, TRANSPORT = "phi in Omega_rho", "v in V_nu"
+LABELS = "labels of a target in F_nu"
 
 
 def _activation(*names: str) -> Choice:
@@ -66,12 +68,6 @@ class Head(Record):
     def B_U(self) -> Float[Array, ""]:
         """|U|, the smallest bound on it."""
         return safe_norm(self.U)
-
-
-class SmallHead(Head):
-    """The same at sizes at which second derivatives are cheap."""
-
-    shapes = ({"T": 2, "d": 2}, {"T": 2, "d": 1}, {"T": 3, "d": 1, "activation": "erf"})
 
 
 class Mirrored(Reals):
@@ -147,7 +143,7 @@ class Near(Record):
     vu = Tokens("m", "d", says=TRANSPORT)
     vw = Ball("m", "d", "d", batch=1, says=TRANSPORT)
     nu = Positive(3, low=1e-3, high=100.0)
-    labels = Box("n", says="labels of a target in F_nu")
+    labels = Box("n", says=LABELS)
     activation = _activation("tanh", "sin", "erf")
 
     shapes = (
@@ -174,11 +170,6 @@ class Near(Record):
     def d(self) -> int:
         """Features per token."""
         return int(self.X.shape[-1])
-
-    @property
-    def delta(self) -> Any:
-        """None: no event of approximation is spoken of."""
-        return None
 
     @property
     def initial(self) -> PooledAttentionParams:
@@ -229,9 +220,42 @@ class Near(Record):
 
 
 class Target(Near):
-    """As `Near`, with the probability delta at which the event E_app may fail."""
+    """As `Near`, with the probability delta at which the event E_app may fail.
 
-    delta = Fraction()  # type: ignore[assignment]
+    |U_i0| <= 1 keeps e_app <= 2 y_max* < B_app: every point that is drawn lies inside E_app.
+    """
+
+    U0 = Mirrored("m", "d", radius=1.0)
+    delta = Fraction(low=1e-6, high=0.05)
+
+
+class Approximation(Record):
+    """Half a paired start with transport values (in units of nu), data and the target's values.
+
+    The two heads of a pair share U and W; a map that does not read c gives them equal g_i.
+    """
+
+    X = Reals("n", "T", "d")
+    q = Reals("n", "d")
+    U0 = Reals("half", "d")
+    W0 = Reals("half", "d", "d")
+    vc = Reals("half")
+    vu = Reals("half", "d")
+    vw = Reals("half", "d", "d")
+    nu = Positive(3)
+    target = Reals("n")
+    delta = Fraction()
+    activation = _activation("tanh")
+
+    @property
+    def n(self) -> int:
+        """Samples."""
+        return int(self.X.shape[-3])
+
+    @property
+    def m(self) -> int:
+        """The width."""
+        return 2 * int(self.U0.shape[-2])
 
 
 def with_structure(

@@ -1,15 +1,17 @@
-"""A small ProjGD run as an instance, and the terms of its drift inequality, step by step.
+"""A small ProjGD run as a point, and the terms of its drift inequality, step by step.
 
 Everything is computed from the run itself, in float64: the errors of approximation, linearisation
 and change of features are realised, not bounded. The loop here is the one that the falsifier
-differentiates; the runs that users train leave the same trace through `recorder.DriftTerms`.
+differentiates; the runs that users train leave the same trace through `audit.DriftTerms`.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -17,25 +19,87 @@ import numpy as np
 import optax
 from jaxtyping import Float
 
-from ...core import Array
-from ...theory import Family, instance_class
-from ...theory.families import into_ball, shaped
+from ...core import Activation, Array, activation_named
+from ...theory import Fraction, Positive, Static, Tokens, instance_class
+from ...theory.families import into_ball
 from ...training import nearest_in_ball
-from .hypotheses import LABELS, PAIRED, TRANSPORT
-from .instances import ModelInstance, TargetInstance, draw_targets, project_model
 from .model import PooledAttentionParams
 from .quantities import linear_outputs, outputs
+from .records import LONGEST, TOKENS_AND_QUERY, Mirrored, Near, Target
 
 
-@instance_class
-@dataclass(frozen=True)
-class RunInstance(TargetInstance):
+class Run(Target):
     """ProjGD from phi0 for `tau` steps of size `eta` onto Omega_rho; phi is phi0 here."""
 
-    eta: Float[Array, ""] = 0.5
-    tau: int = 3
+    X = Tokens("n", "T", "d", says=TOKENS_AND_QUERY)
+    q = Tokens("n", "d", says=TOKENS_AND_QUERY)
+    U0 = Mirrored("m", "d", radius=LONGEST)
+    delta = Fraction(high=0.5)
+    eta = Positive(low=1e-3, high=3.0)
+    tau = Static(3)
 
-    positive = ("rho", "nu", "eta")
+    shapes = (
+        {"n": 2, "T": 2, "d": 2, "m": 2, "tau": 3},
+        {"n": 1, "T": 2, "d": 1, "m": 4, "tau": 2, "activation": "sin"},
+    )
+    largest = 120
+
+    def within(self) -> Self:
+        """rho >= nu, and phi is phi0."""
+        zero = {name: jnp.zeros_like(getattr(self, name)) for name in ("dc", "dU", "dW")}
+        return self.changed(rho=jnp.maximum(self.rho, self.nu), **zero)
+
+    @functools.cached_property
+    def trace(self) -> RunTrace:
+        """What the run did."""
+        return simulate(self)
+
+    @property
+    def symbols(self) -> RunTrace:
+        """The trace holds what the constants are made of, also of a run that was only seen."""
+        return self.trace
+
+
+def of_theorem(run: Run) -> Run:
+    """With the theorem's step size tau^{-1/2}, short U_i0 and a small delta.
+
+    |U_i0| <= 2 keeps every admissible run inside the event E_app: e_app <= 3 y_max* < B_app there.
+    """
+    eta, delta = jnp.full_like(run.eta, 1 / math.sqrt(run.tau)), jnp.minimum(run.delta, 0.04)
+    return run.within().changed(eta=eta, delta=delta, U0=into_ball(run.U0, radius=2.0))
+
+
+MOST_SEQUENCES = 10**4
+
+
+class StochasticRun(Run):
+    """As `Run`, for ProjSGD with one index per step: all n^tau sequences are run."""
+
+    shapes = ({"n": 2, "T": 2, "d": 1, "m": 2, "tau": 3, "within": of_theorem},)
+    largest = 45
+
+    def outside(self) -> str | None:
+        """Every sequence of indices is run, so there must not be too many."""
+        if self.tau * math.log(self.n) > math.log(MOST_SEQUENCES):
+            return f"{self.n}^{self.tau} sequences of indices are too many ({MOST_SEQUENCES})"
+        return super().outside()
+
+    @functools.cached_property
+    def traces(self) -> RunTrace:
+        """What each did, along a leading axis; they are equally likely."""
+        lin_target = linear_outputs(self, self.transported)
+
+        def one(indices: Array) -> RunTrace:
+            carry, terms = advance(self, lin_target, start_of(self), self.tau, indices)
+            return trace_of(self, lin_target, carry, terms)
+
+        sequences = list(itertools.product(range(self.n), repeat=self.tau))
+        return jax.vmap(one)(jnp.asarray(np.array(sequences, dtype=np.float64)))
+
+    @property
+    def trace(self) -> RunTrace:  # type: ignore[override]
+        """Of the first sequence: what is the same for all."""
+        return jax.tree.map(lambda leaf: leaf[0], self.traces)
 
 
 @instance_class
@@ -79,14 +143,6 @@ class RunTrace:
     """The probability at which E_app may fail."""
     reach: Float[Array, ""]
     """Largest displacement of phi~ in units of rho: at most 1 when phi~ lies in Omega_rho."""
-    tokens: Float[Array, ""]
-    """Largest token or query norm."""
-    pairing: Float[Array, ""]
-    """How far the start is from paired heads with |c| = 1."""
-    transport: Float[Array, ""]
-    """Largest |v| of any head and block, in units of nu."""
-    labels: Float[Array, ""]
-    """max_j |y_j| in units of y_max*."""
     moved: Float[Array, ""]
     """Largest displacement of any iterate's head and block in units of rho."""
     astray: Float[Array, ""]
@@ -99,13 +155,28 @@ class RunTrace:
     m: int = 2
     tau: int = 1
 
+    @property
+    def sigma(self) -> Activation:
+        """The activation with its bounds."""
+        return activation_named(self.activation)
 
-def as_trace(instance: RunInstance | RunTrace) -> RunTrace:
-    """The trace of a run that is given as an instance; a trace stays as it is."""
-    return instance if isinstance(instance, RunTrace) else simulate(instance)
+    @property
+    def step(self) -> Float[Array, ""]:
+        """eta."""
+        return self.eta
+
+    @property
+    def V0(self) -> Float[Array, ""]:
+        """V(phi0)."""
+        return self.distance[0]
+
+    @property
+    def loss_at_start(self) -> Float[Array, ""]:
+        """L(phi0)."""
+        return self.loss[0]
 
 
-def simulate(i: RunInstance) -> RunTrace:
+def simulate(i: Run) -> RunTrace:
     """Run ProjGD and write down every term of Eqs. (24)-(44)."""
     lin_target = linear_outputs(i, i.transported)
     carry, terms = advance(i, lin_target, start_of(i), i.tau)
@@ -116,13 +187,13 @@ Carry = tuple[PooledAttentionParams, PooledAttentionParams]
 """The current iterate, and the sum of the iterates before it."""
 
 
-def start_of(i: RunInstance) -> Carry:
+def start_of(i: Run) -> Carry:
     """Before the first step."""
     return i.initial, jax.tree.map(jnp.zeros_like, i.initial)
 
 
 def advance(
-    i: RunInstance,
+    i: Run,
     lin_target: Float[Array, "n"],
     carry: Carry,
     steps: int,
@@ -186,7 +257,7 @@ def step_terms(phi: Any, grad: Any, raw: Any, after: Any, target: Any) -> dict[s
 
 
 def trace_of(
-    i: RunInstance, lin_target: Float[Array, "n"], carry: Carry, terms: dict[str, Array]
+    i: Run, lin_target: Float[Array, "n"], carry: Carry, terms: dict[str, Array]
 ) -> RunTrace:
     """The trace of a finished run."""
     last, total = carry
@@ -195,7 +266,7 @@ def trace_of(
     return RunTrace(**terms, **_summary(i, optax.tree.scale(1 / i.tau, total), lin_target))
 
 
-def omega_of(i: ModelInstance) -> Any:
+def omega_of(i: Near) -> Any:
     """The exact projection onto Omega_rho, with radii that may be traced."""
     root = math.sqrt(i.m)
 
@@ -207,10 +278,8 @@ def omega_of(i: ModelInstance) -> Any:
     return project
 
 
-def reach_of(i: ModelInstance | RunTrace) -> Float[Array, ""]:
-    """The largest displacement of phi~ in units of rho; no run is needed to know it."""
-    if isinstance(i, RunTrace):
-        return i.reach
+def reach_of(i: Near) -> Float[Array, ""]:
+    """The largest displacement of phi~ in units of rho."""
     sizes = [
         jnp.max(jnp.sqrt(jnp.sum(block.reshape(i.m, -1) ** 2, axis=1))) * math.sqrt(i.m) / radius
         for block, radius in zip(optax.tree.sub(i.transported, i.initial), i.rho, strict=True)
@@ -218,16 +287,8 @@ def reach_of(i: ModelInstance | RunTrace) -> Float[Array, ""]:
     return jnp.max(jnp.stack(sizes))
 
 
-def tokens_of(i: ModelInstance | RunTrace) -> Float[Array, ""]:
-    """The largest token or query norm."""
-    if isinstance(i, RunTrace):
-        return i.tokens
-    norms = [jnp.max(jnp.linalg.norm(block, axis=-1)) for block in (i.X, i.q)]
-    return jnp.max(jnp.stack(norms))
-
-
 def _summary(
-    i: RunInstance, average: PooledAttentionParams, lin_target: Float[Array, "n"]
+    i: Run, average: PooledAttentionParams, lin_target: Float[Array, "n"]
 ) -> dict[str, Any]:
     """What a trace holds once per run."""
     f = outputs(i, average)
@@ -236,8 +297,6 @@ def _summary(
         "average_loss": jnp.mean((f - i.y) ** 2),
         "average_e_lin": jnp.max(jnp.abs(f - linear_outputs(i, average))),
         "label": jnp.max(jnp.abs(i.y)),
-        "tokens": tokens_of(i),
-        "labels": LABELS.value(i),
         "moved": jnp.zeros(()),
         "astray": jnp.zeros(()),
         "unprojected": jnp.zeros(()),
@@ -247,7 +306,7 @@ def _summary(
     }
 
 
-def head_summary(i: RunInstance) -> dict[str, Any]:
+def head_summary(i: Run) -> dict[str, Any]:
     """What a trace holds of the start, the target and the radii: no sample enters."""
     return {
         "B_U": i.B_U,
@@ -256,61 +315,7 @@ def head_summary(i: RunInstance) -> dict[str, Any]:
         "eta": jnp.asarray(i.eta),
         "delta": jnp.asarray(i.delta),
         "reach": reach_of(i),
-        "pairing": PAIRED.value(i),
-        "transport": TRANSPORT.value(i),
         "activation": i.activation,
         "d": i.d,
         "m": i.m,
     }
-
-
-def project_run(run: RunInstance) -> RunInstance:
-    """The hypotheses of Theorem 1: those of a model, rho >= nu, and a positive step."""
-    model = project_model(run)
-    changed: dict[str, Any] = {
-        "rho": jnp.maximum(model.rho, model.nu),
-        "eta": jnp.clip(run.eta, 1e-3, 3.0),
-        "delta": jnp.clip(run.delta, 1e-9, 0.5),
-        **{name: jnp.zeros_like(getattr(run, name)) for name in ("dc", "dU", "dW")},
-    }
-    inside: Any = replace(model, **changed)
-    return inside
-
-
-def project_theorem_run(run: RunInstance) -> RunInstance:
-    """As `project_run`, with the theorem's step size tau^{-1/2}, |U_i0| <= 2 and a small delta.
-
-    Short U_i0 keep every admissible run inside the event E_app: e_app <= 3 y_max* < B_app there.
-    """
-    inside = project_run(run)
-    return replace(
-        inside,
-        U0=2.0 * into_ball(inside.U0 / 2.0),
-        eta=jnp.full_like(run.eta, 1 / math.sqrt(run.tau)),
-        delta=jnp.minimum(inside.delta, 0.04),
-    )
-
-
-def draw_runs(rng: np.random.Generator, count: int, *, tau: int, **shape: Any) -> RunInstance:
-    """Random small runs."""
-    drawn = draw_targets(rng, count, **shape)
-    return RunInstance(**vars(drawn), eta=np.exp(rng.uniform(-4.0, 1.0, count)), tau=tau)
-
-
-def run_family(
-    project: Any,
-    *,
-    n: int = 2,
-    d: int = 2,
-    T: int = 2,
-    m: int = 2,
-    tau: int = 3,
-    activation: str = "tanh",
-) -> Family:
-    """Runs of one shape inside the hypotheses that `project` enforces."""
-    shape: dict[str, Any] = {"n": n, "d": d, "T": T, "m": m, "tau": tau, "activation": activation}
-    return shaped("run", draw_runs, project, largest=120, **shape)
-
-
-RUNS = (run_family(project_run), run_family(project_run, n=1, d=1, m=4, tau=2, activation="sin"))
-THEOREM_RUNS = (run_family(project_theorem_run), run_family(project_theorem_run, d=1, m=4, tau=4))

@@ -20,6 +20,7 @@ from ...core import (
     check_positive,
 )
 from ...training import TrainConfig, build, build_data, build_model
+from .constants import label_envelope
 from .teacher import TransportTeacher
 
 
@@ -104,6 +105,16 @@ class Setting:
     def step(self) -> float:
         """eta, by default tau^{-1/2}."""
         return 1 / math.sqrt(self.tau) if self.eta is None else self.eta
+
+    @property
+    def V0(self) -> float:
+        """|nu|^2, which bounds V(phi0)."""
+        return sum(radius**2 for radius in self.nu)
+
+    @property
+    def loss_at_start(self) -> float:
+        """y_max*^2, which bounds L(phi0)."""
+        return float(label_envelope(self.sigma, self.nu, self.d, "sharp")) ** 2
 
     @property
     def width(self) -> int:

@@ -60,7 +60,8 @@ def claim_rows(audits: Mapping[str, Any]) -> list[ClaimRow]:
         with left_out_if_broken(f"claim {name!r}", ours=claim.paper in papers.ours):
             own = tuple(certificate for certificate in shipped if certificate.claim == name)
             verdict = asked.get((name, claim.default))
-            rows.append(ClaimRow(claim, verdict, own, convert(claim.latex)))
+            typeset = convert(claim.latex) if claim.latex else ""
+            rows.append(ClaimRow(claim, verdict, own, typeset))
     return rows
 
 

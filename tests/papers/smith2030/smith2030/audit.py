@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from headcount.theory import Observed, slack_table
 from headcount.training import TrainConfig, run_config
 
-from .claims import Logits
+from .claims import Constants, Logits, Trained
 
 
 @dataclass(frozen=True)
@@ -34,30 +35,17 @@ class Setting:
         return f"width = {self.width}, steps = {self.steps}"
 
 
-@dataclass(frozen=True)
-class Subject:
-    """One trained run."""
-
-    setting: Setting
-    loss: float
-    logits: list[Logits]
-
-    def instances(self, kind: type) -> list[Any]:
-        """Logits of the trained weights, if the claim is about logits."""
-        return self.logits if kind is Logits else []
-
-
-def subject(config: TrainConfig, seed: int, *, delta: float, progress: Any = None) -> Subject:
-    """Train one seed and collect what the claims ask about."""
+def subject(config: TrainConfig, seed: int, *, delta: float, progress: Any = None) -> Observed:
+    """Train one seed and offer what the statements speak about."""
     one = config.model_copy(update={"seeds": (seed,), "dtype": "float64"})
     run = run_config(one, progress=progress)
-    U = run.parameters().U
-    logits = [Logits(np.asarray(U @ mean)) for mean in np.eye(U.shape[1])]
-    return Subject(Setting.of(one, delta=delta), float(run.min_loss[0]), logits)
+    setting, U = Setting.of(one, delta=delta), run.parameters().U
+    trained = Trained.seen(measured={}, loss=float(run.min_loss[0]), setting=setting)
+    logits = [Logits(z=np.asarray(U @ mean)) for mean in np.eye(U.shape[1])]
+    return Observed(seed, setting, {Trained: [trained], Logits: logits})
 
 
-def slack(subject: Subject, variant: str) -> list[dict[str, Any]]:
+def slack(subject: Observed, variant: str) -> list[dict[str, Any]]:
     """Where the bound loses."""
-    bound = subject.setting.steps**-0.5 + 1 / subject.setting.width
-    orders = float(np.log10(bound / subject.loss))
-    return [{"factor": "loss", "bound": bound, "measured": subject.loss, "orders": orders}]
+    (run,) = subject.instances(Trained)
+    return slack_table([("loss", Constants(run.setting, variant).rate, run.loss)])

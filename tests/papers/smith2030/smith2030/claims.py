@@ -1,75 +1,75 @@
-"""The norm of a softmax is at most 1; the printed 0.9 is false."""
+"""The statements of smith2030: a softmax has norm at most 1, and training converges."""
 
-from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from functools import cached_property
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float
 
-from headcount.core import Array
-from headcount.theory import Bound, Claim, Family, Kind, Sides, Variant, claims, instance_class
-from headcount.theory.domain import Domain
+from headcount.theory import Reals, Record, Statements, Table, Variant
 from headcount.theory.slow import norm, softmax
 
 
-@instance_class
-@dataclass(frozen=True)
-class Logits(Domain):
+class Logits(Record):
     """Logits of one softmax."""
 
-    z: Float[Array, "T"]
+    z = Reals("T")
+
+    shapes = ({"T": 3},)
 
 
-def _sides(i: Logits, variant: str) -> Sides:
-    weights = jax.nn.softmax(i.z)
-    return Sides(jnp.sqrt(jnp.sum(weights**2)), 0.9 if variant == "printed" else 1.0)
+class Trained(Record):
+    """A trained run: an audit fills in its loss and its setting."""
+
+    @property
+    def symbols(self):
+        """The constants are those of the setting."""
+        return self.setting
 
 
-def _naive(num: Any, data: Any, variant: str) -> tuple[Any, Any]:
-    limit = num.number(9) / 10 if variant == "printed" else num.number(1)
-    return norm(num, softmax(num, data["z"])), limit
+class Constants(Table):
+    """The constants of smith2030, from the symbols of a setting."""
+
+    @cached_property
+    def rate(self):
+        """K^(-1/2) + 1/m [Theorem 1]."""
+        return self.symbols.steps**-0.5 + 1 / self.symbols.width
 
 
-claims.add(
-    Claim(
-        id="smith2030/softmax-norm",
-        title="Norm of a softmax",
-        kind=Kind.DETERMINISTIC,
-        equations="Lemma 1",
-        statement="The norm of a softmax is at most 1.",
-        latex=r"\|{\rm softmax}(z)\|\le1",
-        sides=_sides,
-        naive=_naive,
-        families=(Family("T=3", lambda rng, n: Logits(rng.normal(size=(n, 3))), lambda i: i),),
-        variants={
-            "printed": Variant("0.9", fails=True),
-            "corrected": Variant("1, approached by one dominant logit"),
-        },
-        default="corrected",
-    )
+state = Statements("smith2030", Constants)
+
+
+@state.claim(
+    "softmax-norm",
+    "Norm of a softmax",
+    where="Lemma 1",
+    on=Logits,
+    says=r"\|{\rm softmax}(z)\|\le1",
+    forms={
+        "printed": Variant("0.9", fails=True),
+        "corrected": "1, approached by one dominant logit",
+    },
+    right={"printed": Fraction(9, 10), "corrected": 1.0},
 )
+def softmax_norm(z):
+    """The norm of a softmax is at most 1."""
+    return jnp.sqrt(jnp.sum(jax.nn.softmax(z) ** 2))
 
 
-def _bound(setting: Any, variant: str) -> Bound:
-    return Bound(setting.steps**-0.5 + 1 / setting.width)
+@softmax_norm.twin
+def _(num, z):
+    return norm(num, softmax(num, z))
 
 
-claims.add(
-    Claim(
-        id="smith2030/loss",
-        title="Loss of the averager",
-        kind=Kind.DETERMINISTIC,
-        equations="Theorem 1",
-        statement="The smallest loss of a run is at most 1/sqrt(steps) + 1/width.",
-        latex=r"\min_s L_s\le K^{-1/2}+m^{-1}",
-        sides=lambda run, variant: Sides(run.loss, _bound(run.setting, variant).rhs),
-        naive=lambda num, data, variant: (data["loss"], data["bound"]),
-        families=(),
-        variants={"printed": Variant("as printed")},
-        default="printed",
-        bound=_bound,
-        measured=lambda run: run.loss,
-        quantity="loss",
-    )
+@state.claim(
+    "loss",
+    "Loss of the averager",
+    where="Theorem 1",
+    on=Trained,
+    says=r"\min_s L_s\le K^{-1/2}+m^{-1}",
+    right=lambda k: k.rate,
+    quantity="loss",
 )
+def loss(run):
+    """The smallest loss of a run is at most 1/sqrt(steps) + 1/width."""
+    return run.loss

@@ -13,9 +13,9 @@ from ....core import pooled_attention
 from ....theory import Sides
 from ....theory.families import safe_norm
 from ....theory.slow import dot, flat, norm, softmax, times
-from .. import naive as slow
+from .. import twins as slow
+from ..constants import state
 from ..records import Head, Softmax
-from ..statements import state
 
 on_softmax = functools.partial(state.claim, on=Softmax, proved="App. A.1")
 of_softmax = functools.partial(state.identity, on=Softmax, where="Fact 1", proved="App. A.1")
@@ -106,13 +106,14 @@ def _tight() -> tuple[Head, ...]:
     return (*pairs, *(pair.changed(X=np.tile(pair.X, (20, 1))) for pair in pairs))
 
 
-on_heads = functools.partial(state.claim, on=Head, tight=_tight, proved="App. A.1")
+on_heads = functools.partial(state.claim, on=Head, asks=(), tight=_tight, proved="App. A.1")
 
 
 @on_heads(
     "fact-2",
     "Pooled token",
     where="Fact 2, Remark 5",
+    asks=("X",),
     says=r"\|a(X;W)\|_2 \le 1",
     forms="attained when all weight is on unit tokens that agree",
     right=1.0,
@@ -131,6 +132,7 @@ def _(num, head):
     "fact-3",
     "Trace of the attention covariance",
     where="Fact 3, Remark 4",
+    asks=("X",),
     says=r"\operatorname{tr} M(X;W) \le \sum_t \alpha_t\|X_t\|_2^2 \le 1",
     forms={
         "printed": "attained by two antipodal unit tokens of weight 1/2",
@@ -161,6 +163,7 @@ def slow_trace(num: Any, M: Any) -> Any:
     where="Fact 3, Remark 4, Eq. (8)",
     proved="App. A.1",
     on=Head,
+    asks=(),
     says=r"XJ_sX^\top=\sum_t\alpha_t(X_t-\mu)(X_t-\mu)^\top",
 )
 def fact_3_covariance(head):

@@ -1,21 +1,22 @@
-"""ProjGD in plain loops: the slow twin of `_runs` for rechecking."""
+"""ProjGD in plain loops: the slow twin of `runs`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ...theory.slow import Arithmetic, dot, flat, norm
-from .naive import (
+from .twins import (
     Data,
     Number,
     Parameters,
-    activation,
     difference,
     gradients,
     initial,
+    labels,
     linear,
     output,
     samples,
+    squared,
     transported,
 )
 
@@ -43,14 +44,6 @@ class NaiveRun:
     average_loss: Number
     average_e_lin: Number
     e_app: Number
-
-
-def labels(num: Arithmetic, data: Data) -> list[Number]:
-    """y_j: the labels in units of y_max* = s0 nu_c + s1 (nu_u + nu_w)."""
-    s0, s1, _ = activation(num, data["activation"]).bounds
-    nu = data["nu"]
-    size = s0 * nu[0] + s1 * (nu[1] + nu[2])
-    return [size * label for label in data["labels"]]
 
 
 def _rows(phi: Parameters) -> list[list[Number]]:
@@ -88,10 +81,6 @@ def _mean(tables: list[list[list[Number]]]) -> list[list[Number]]:
         [sum(t[i][k] for t in tables) / count for k in range(len(row))]
         for i, row in enumerate(first)
     ]
-
-
-def _squared(rows: list[list[Number]]) -> Number:
-    return dot(flat(rows), flat(rows))
 
 
 def run(num: Arithmetic, data: Data, indices: list[int] | None = None) -> NaiveRun:
@@ -149,10 +138,10 @@ def _step(
     after = _projected(num, data, raw)
     step = NaiveStep(
         loss=sum((f[j] - y[j]) ** 2 for j in range(n)) / n,
-        gradient=_squared(grad),
-        distance=_squared(difference(phi, target)),
-        distance_after=_squared(difference(after, target)),
-        excess=_squared(difference(raw, after)),
+        gradient=squared(grad),
+        distance=squared(difference(phi, target)),
+        distance_after=squared(difference(after, target)),
+        excess=squared(difference(raw, after)),
         cross=sum((f[j] - y[j]) * errors[j] for j in range(n)) / n,
         residual=num.largest(abs(f[j] - y[j]) for j in range(n)),
         e_lin=num.largest(abs(f[j] - lin[j]) for j in range(n)),

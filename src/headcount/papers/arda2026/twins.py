@@ -1,4 +1,4 @@
-"""The model of arda2026 in plain loops, from the closed forms: the slow twin for rechecking."""
+"""The slow side of arda2026: its model in plain loops, from the closed forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...theory.slow import Arithmetic, NaiveActivation, activation, dot, flat, norm, softmax, times
+from ...theory.slow import Arithmetic, NaiveActivation, activation, dot, flat, softmax, times
 
 Number = Any
 Data = Mapping[str, Any]
@@ -60,7 +60,7 @@ def head(num: Arithmetic, sigma: NaiveActivation, X: Any, q: Any, U: Any, W: Any
 
 
 def one_head(num: Arithmetic, data: Data) -> Head:
-    """The head of a HeadInstance."""
+    """The head of a `Head`."""
     sigma = activation(num, data["activation"])
     return head(num, sigma, data["X"], data["q"], data["U"], data["W"])
 
@@ -175,21 +175,6 @@ def difference(phi: Parameters, other: Parameters) -> list[list[Number]]:
     return rows
 
 
-def nudged(phi: Parameters, i: int, position: int, shift: Number) -> Parameters:
-    """phi with entry `position` of head i's vector (c, U, vec W) moved by `shift`."""
-    d = len(phi.U[0])
-    c, U = list(phi.c), [list(row) for row in phi.U]
-    W = [[list(row) for row in matrix] for matrix in phi.W]
-    if position == 0:
-        c[i] = c[i] + shift
-    elif position <= d:
-        U[i][position - 1] = U[i][position - 1] + shift
-    else:
-        k, l = divmod(position - 1 - d, d)
-        W[i][k][l] = W[i][k][l] + shift
-    return Parameters(c, U, W)
-
-
 def linear(num: Arithmetic, data: Data, j: int, phi: Parameters) -> Number:
     """f_lin(X_j; phi) [arda2026, Definition 3]."""
     start = initial(data)
@@ -206,42 +191,14 @@ def samples(data: Data) -> range:
     return range(len(data["X"]))
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """All constants, recomputed in slow arithmetic for one instance."""
-
-    s0: Number
-    s1: Number
-    s2: Number
-    B_U: Number
-    L1: Number
-    L2: Number
-    k: Number
-    root_m: Number
-    rho: list[Number]
-    nu: list[Number]
+def labels(num: Arithmetic, data: Data) -> list[Number]:
+    """y_j: the labels in units of y_max* = s0 nu_c + s1 (nu_u + nu_w)."""
+    s0, s1, _ = activation(num, data["activation"]).bounds
+    nu = data["nu"]
+    size = s0 * nu[0] + s1 * (nu[1] + nu[2])
+    return [size * label for label in data["labels"]]
 
 
-def bounds(num: Arithmetic, data: Data, variant: str) -> Bounds:
-    """B_U (realised), L1, L2 and the radii of a ModelInstance."""
-    s0, s1, s2 = activation(num, data["activation"]).bounds
-    root = num.sqrt(num.number(len(data["c0"])))
-    rho, nu = data["rho"], data["nu"]
-    B = num.largest(norm(num, row) for row in data["U0"]) + rho[1] / root
-    L1, L2 = smoothness_constants(num, s1, s2, B, variant)
-    k = num.sqrt(rho[1] ** 2 + rho[2] ** 2)
-    return Bounds(s0, s1, s2, B, L1, L2, k, root, rho, nu)
-
-
-def smoothness_constants(
-    num: Arithmetic, s1: Number, s2: Number, B: Number, variant: str
-) -> tuple[Number, Number]:
-    """L1 and L2 of Lemma 2, printed or sharp."""
-    one = num.number(1)
-    if variant == "sharp":
-        return (
-            s1 * num.largest([one, B]),
-            s2 * num.largest([one, B * B]) + s1 * num.sqrt(2 + (num.number(32) / 27 * B) ** 2),
-        )
-    r = num.sqrt(one + B * B)
-    return s1 * r, s2 * r * r + 8 * s1 * r
+def squared(rows: list[list[Number]]) -> Number:
+    """The sum of squares of all entries."""
+    return dot(flat(rows), flat(rows))
