@@ -37,6 +37,10 @@ CHECKED = (
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 
+def _files_of(layer: str) -> str:
+    return f"{layer}.py" if layer in ROOMS else f"{layer}/**/*.py"
+
+
 def _annotated_modules() -> list[str]:
     """Modules with annotated arrays; the hook would slow down every call in the others, too."""
     return [

@@ -126,7 +126,7 @@ def test_a_new_paper_installs_and_is_known(tmp_path):
     """What `headcount new paper` writes: its false form is refuted, its figure runs, as is."""
     assert run(["new", "paper", "smith2031", "--out", str(tmp_path)]) == 0
     site = install(tmp_path / "smith2031", tmp_path / "site")
-    flags = ["--variant", "printed", "--budget", "10"]
+    flags = ["--variant", "printed", "--budget", "400"]
     found = answer(["falsify", "smith2031/lemma-1", *flags], tmp_path, site)
     assert found["proved"]
     figure = answer(["reproduce", "smith2031/fig1", "--scale", "quick"], tmp_path, site)

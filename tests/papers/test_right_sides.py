@@ -93,10 +93,34 @@ def slow_step(name: str, instance: Any, variant: str) -> float | None:
     """The step size that is taken where none is given: the largest that the hypotheses allow."""
     if claims[name].paper == "arda2026":
         return instance.tau**-0.5 if hasattr(instance, "eta") else None
+    if name in DEMANDS:
+        return float(getattr(slow_constants(name, instance, variant), DEMANDS[name][1]))
     for check in slow_checks(claims[name], FLOATS, arrays_of(instance), variant):
         if check.name.startswith(("eta", "gamma")):
             return float(check.limit * getattr(instance, STEP[claims[name].paper]))
     return None
+
+
+DEMANDS = {
+    "deora2024/theorem-3": ("root", "longest_step"),
+    "deora2024/theorem-4": ("wider_root", "longest_stable_step"),
+    "deora2024/corollary-5": ("start_root", "start_step"),
+    "deora2024/corollary-5-gap": ("start_root", "stable_start_step"),
+}
+"""What sqrt(H) must reach and eta may be, among a paper's constants in slow arithmetic."""
+
+
+def slow_constants(name: str, instance: Any, variant: str) -> Any:
+    """The constants of an instance, in slow arithmetic."""
+    return claims[name].slow_constants(slow_data(FLOATS, arrays_of(instance)), variant, FLOATS)
+
+
+def slow_standing(name: str, instance: Any, variant: str) -> list[float]:
+    """Where the hypotheses stand that a setting may decide."""
+    if name not in DEMANDS:
+        return []
+    k, (root, step) = slow_constants(name, instance, variant), DEMANDS[name]
+    return [getattr(k, root) / math.sqrt(k.H), k.eta / getattr(k, step)]
 
 
 near = functools.partial(pytest.approx, rel=1e-10, abs=0.0)
@@ -138,6 +162,8 @@ def test_what_a_setting_decides_is_what_the_hypotheses_say(name, variant):
         with float64():
             checks = [hypothesis.check(instance, variant) for hypothesis in claim.hypotheses]
         measured = [stands(check.value, check.threshold) for check in checks]
+        for x in slow_standing(name, instance, variant):
+            assert any(x == near(y, rel=1e-7) for y in measured), (x, measured)
         for check in claim.requires(setting, variant):
             found = stands(check.value, check.threshold)
             assert any(found == near(x, rel=1e-7) for x in measured), (check, measured)

@@ -20,7 +20,7 @@ from ._gaussian import GaussianTokens as GaussianTokens
 from ._gaussian import clip_to_ball as clip_to_ball
 from ._given import Arrays as Arrays
 from ._given import Series as Series
-from ._images import CHOICES as IMAGE_CHOICES
+from ._images import IMAGE_CHOICES as IMAGE_CHOICES
 from ._images import IMAGE_SETS as IMAGE_SETS
 from ._images import MNIST as MNIST
 from ._images import Images as Images

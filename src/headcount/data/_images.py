@@ -54,7 +54,7 @@ MNIST = FileSet(
 
 IMAGE_SETS = ("mnist", "digits")
 """Sets of images by name."""
-CHOICES = ("auto", *IMAGE_SETS)
+IMAGE_CHOICES = ("auto", *IMAGE_SETS)
 """auto: MNIST where it is at hand, else the digits that ship with Headcount."""
 
 _DIGITS_TEST = 297
@@ -80,7 +80,7 @@ def chosen_images(choice: str, source: FileSet = MNIST, *, download: bool = True
 
     MNIST asked for by name is fetched now, unless `download` is off.
     """
-    check_choice("dataset", choice, CHOICES)
+    check_choice("dataset", choice, IMAGE_CHOICES)
     if choice == "mnist":
         ensure(source, download=download)
     if choice != "auto":

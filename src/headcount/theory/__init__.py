@@ -59,6 +59,7 @@ from ._record import Choice as Choice
 from ._record import Record as Record
 from ._record import Shape as Shape
 from ._record import Static as Static
+from ._record import quantity as quantity
 from ._registry import claims as claims
 from ._registry import offer_claims as offer_claims
 from ._search import Budget as Budget

@@ -79,6 +79,19 @@ class Static:
         def __get__(self, instance: object, owner: type | None = None) -> int: ...
 
 
+class quantity:
+    """A property that a run which was seen may know itself (`Record.seen`).
+
+    It is computed anew whenever it is asked for: a value kept by one trace is none of another's.
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function, self.__doc__ = function, function.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else self.function(instance)
+
+
 class Record(Domain):
     """A base for the points of statements; see the module's docstring."""
 

@@ -185,6 +185,7 @@ class Statements:
         says: str,
         forms: Forms = "as printed",
         right: Right | None = None,
+        promise: Right | None = None,
         trivial: Callable[[Any], Any] | None = None,
         asks: tuple[str, ...] | None = None,
         given: tuple[Given, ...] = (),
@@ -201,7 +202,8 @@ class Statements:
         `where` lists every name that the paper has for it ("Lemma 2 (a), Eq. (15)"), `proved` the
         place of its proof; `says` is the formula in LaTeX, the docstring the statement in words.
         `right` is the right side where constants alone make it, and the function then returns the
-        left side only; `trivial(k)` is what is known without the claim. `asks` names
+        left side only; `promise` is that of a setting where the function itself returns both sides;
+        `trivial(k)` is what is known without the claim. `asks` names
         the fields whose spaces are hypotheses: by default those that the function takes, all where
         it takes the point whole. `given` are hypotheses beside those,
         `tight` known worst points, `shapes` where a search begins in place of the record's,
@@ -211,7 +213,8 @@ class Statements:
         return lambda function: claims.add(  # type: ignore[return-value]
             self._statement(
                 function, name, title, on, _variants(forms),
-                None if right is None else RightSide(right), trivial, given, tight,
+                None if right is None else RightSide(right),
+                None if promise is None else RightSide(promise), trivial, given, tight,
                 kind=kind, asks=asks, shapes=shapes, declared=declared, **more,
             )
         )  # fmt: skip
@@ -267,6 +270,7 @@ class Statements:
         on: type[Record],
         variants: dict[str, Variant],
         right: RightSide | None,
+        promise: RightSide | None,
         trivial: Callable[[Any], Any] | None,
         given: tuple[Given, ...],
         tight: Any,
@@ -282,8 +286,8 @@ class Statements:
         sides = self._sides(function, taken, right, trivial)
         asked = on.hypotheses(taken.fields(on) if asks is None else asks)
         noted = [form.erratum for form in variants.values() if form.erratum is not None]
-        if right is not None and "bound" not in more:
-            more["bound"] = self._bound(right, trivial)
+        if (promised := right or promise) is not None and "bound" not in more:
+            more["bound"] = self._bound(promised, trivial)
         return Statement(
             id=f"{self.paper}/{name}",
             title=title,

@@ -10,7 +10,6 @@ import pytest
 from headcount.core import float64, stream
 from headcount.papers.deora2024 import along, constants, naive_along
 from headcount.papers.deora2024 import quantities as model
-from headcount.papers.deora2024.segments import draw_segments, project_segment
 from headcount.theory import claims
 from headcount.theory._claim import generator
 from headcount.theory._pytree import arrays_of
@@ -19,10 +18,10 @@ from headcount.theory.slow import FLOATS
 
 FINE = 50 * along.CELLS
 SHAPES = [
-    {"n": 2, "d": 1, "T": 2, "G": 1, "readout": "full"},
-    {"n": 2, "d": 2, "T": 3, "G": 2, "readout": "full"},
-    {"n": 3, "d": 2, "T": 3, "G": 1, "readout": "pooling"},
-    {"n": 1, "d": 3, "T": 2, "G": 2, "readout": "last"},
+    {"n": 2, "d": 1, "T": 2, "r": 2, "G": 1, "readout": "full"},
+    {"n": 2, "d": 2, "T": 3, "r": 3, "G": 2, "readout": "full"},
+    {"n": 3, "d": 2, "T": 3, "r": 1, "G": 1, "readout": "pooling"},
+    {"n": 1, "d": 3, "T": 2, "r": 1, "G": 2, "readout": "last"},
 ]
 """Shapes with every read-out, and with 0.95 quantiles of the excess that come from 300 draws."""
 
@@ -45,9 +44,9 @@ def compared(i):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_largest_loss_is_enclosed_and_nearly_attained(shape):
-    draws = draw_segments(generator(stream(1, "along")), 200, **shape)
+    draws = claims["deora2024/eq-16"].on.draw(generator(stream(1, "along")), 200, shape)
     with float64():
-        inside = jax.vmap(project_segment)(jax.tree.map(jnp.asarray, draws))
+        inside = jax.vmap(lambda two: two.inside())(jax.tree.map(jnp.asarray, draws))
         found = jax.jit(jax.vmap(compared))(inside)
     highest, factor, cells = (np.asarray(part) for part in found)
     assert np.min(cells) >= 1 - 1e-11

@@ -9,8 +9,8 @@ import pytest
 
 from headcount.papers.deora2024 import constants, naive
 from headcount.papers.deora2024 import quantities as model
-from headcount.papers.deora2024.instances import ModelInstance, opposite_model, opposite_tokens
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
+from headcount.papers.deora2024.records import Model, opposite_model, opposite_tokens
 from headcount.theory import claims, judge
 from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_data
@@ -20,16 +20,17 @@ from headcount.theory.slow_spectrum import operator_norm, smallest_eigenvalue
 READOUTS = ("full", "pooling", "last")
 
 
-def drawn(readout: str, n: int = 3, T: int = 3, d: int = 2, G: int = 2) -> ModelInstance:
+def drawn(readout: str, n: int = 3, T: int = 3, d: int = 2, G: int = 2) -> Model:
     rng = np.random.default_rng(READOUTS.index(readout))
     r = T if readout == "full" else 1
     y = rng.choice([-1.0, 1.0], n)
     k = np.array([2.0, 1.0])[:G]
     U, W = rng.normal(size=(G, r, d)), rng.normal(size=(G, d, d))
-    return ModelInstance(rng.normal(size=(n, T, d)), y, k, U, W, readout)
+    X = rng.normal(size=(n, T, d))
+    return Model(X=X, y=y, k=k, U=U, W=W, readout=readout)
 
 
-def plain_loss(i: ModelInstance):
+def plain_loss(i: Model):
     """The loss of all H heads as a function of one flat vector."""
     heads = np.repeat(np.arange(len(i.k)), i.k.astype(int))
     plain = MultiHeadAttention(i.T, i.d, len(heads), i.readout)
@@ -44,7 +45,7 @@ def plain_loss(i: ModelInstance):
     return loss, flat
 
 
-def _measured(i: ModelInstance):
+def _measured(i: Model):
     size = model.length(i, model.loss_gradient(i, i.rows))
     return model.loss(i, i.rows), size, jnp.stack(model.loss_hessian_ends(i, i.rows))
 
@@ -115,10 +116,8 @@ def test_sharp_is_at_most_v1_is_at_most_v2(readout: str) -> None:
 
 def test_with_the_square_root_of_T_pooling_is_wrong() -> None:
     """E20: every row reads with the same u."""
-    i = ModelInstance(
-        np.ones((1, 4, 1)), np.ones(1), np.ones(1), np.zeros((1, 1, 1)), np.zeros((1, 1, 1)),
-        "pooling",
-    )  # fmt: skip
+    one, zero = np.ones(1), np.zeros((1, 1, 1))
+    i = Model(X=np.ones((1, 4, 1)), y=one, k=one, U=zero, W=zero, readout="pooling")
     claim = claims["deora2024/lemma-5-gradient"]
     np.testing.assert_allclose(judge(claim, i, "printed").ratio, 2.0)
     np.testing.assert_allclose(judge(claim, i, "corrected").ratio, 1.0)

@@ -8,12 +8,13 @@ import pytest
 from headcount.core import BadArgument, float64
 from headcount.data import Arrays
 from headcount.papers.deora2024 import observed
+from headcount.papers.deora2024.claims.leave_one_out import pairs_of
 from headcount.papers.deora2024.dm1 import DM1
-from headcount.papers.deora2024.leave_one_out import LeftOutInstance, pairs_of
-from headcount.papers.deora2024.mixture import MixtureInstance
+from headcount.papers.deora2024.mixture import Mixture
 from headcount.papers.deora2024.mixture_samples import first_phase_row, offered_mixtures
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024.observed import merged
+from headcount.papers.deora2024.records import LeftOut
 from headcount.papers.deora2024.stability import leave_one_out
 from headcount.papers.deora2024.starts import zero
 from headcount.papers.deora2024.subject import slack, subject
@@ -57,7 +58,7 @@ def test_the_trace_is_the_trained_run() -> None:
 
 def test_leave_one_out_runs_are_asked_up_to_a_stated_size(monkeypatch: pytest.MonkeyPatch) -> None:
     small = config(n=5, steps=4)
-    (run,) = subject(small, 0, delta=0.05).instances(LeftOutInstance)
+    (run,) = subject(small, 0, delta=0.05).instances(LeftOut)
     alone = leave_one_out(
         MultiHeadAttention(4, 4, 4),
         zero(MultiHeadAttention(4, 4, 4)),
@@ -70,7 +71,7 @@ def test_leave_one_out_runs_are_asked_up_to_a_stated_size(monkeypatch: pytest.Mo
         np.testing.assert_allclose(pairs_of(run, "v2").distance.T, alone.distance, rtol=1e-9)
     monkeypatch.setattr(observed, "MOST_LEFT_OUT", 5**2 * 4 * 4**2 - 1)
     found = subject(small, 0, delta=0.05)
-    assert found.instances(LeftOutInstance) == ()
+    assert found.instances(LeftOut) == ()
     assert "too many" in found.note
 
 
@@ -83,7 +84,7 @@ def test_samples_of_dm1_are_offered_in_the_coordinates_of_the_claims() -> None:
     drawn = data.sample(7, seed=2)
     offers, note = offered_mixtures(data, drawn, most=64)
     assert note == ""
-    mixtures = offers[MixtureInstance]
+    mixtures = offers[Mixture]
     assert len(mixtures) == 2 * 7
     row = first_phase_row(drawn)
     for k, one in enumerate(mixtures):

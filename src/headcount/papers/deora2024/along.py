@@ -13,7 +13,7 @@ bounded below, once through p and once through f'', and the loss is bounded abov
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,9 @@ from jaxtyping import Float
 from ...core import Array
 from . import constants
 from . import quantities as model
-from .instances import ModelInstance
+
+if TYPE_CHECKING:
+    from .records import Model
 
 CELLS = 16
 """Cells of the grid on a segment."""
@@ -34,7 +36,7 @@ SEEN = slice(None, None, 4)
 class Segment:
     """What the claims measure between two points: length, widths and losses, betas of the ends."""
 
-    def __init__(self, i: ModelInstance, start: Any, move: Any, weights: Any = None) -> None:
+    def __init__(self, i: Model, start: Any, move: Any, weights: Any = None) -> None:
         share = jnp.full(len(i.y), 1 / len(i.y)) if weights is None else weights
         self.length = model.length(i, move)
         self.points = start[None] + _grid() * move[None]
@@ -76,7 +78,7 @@ def _least(values: Float[Array, "points ..."]) -> Float[Array, "cells ..."]:
 
 
 def margin_bounds(
-    i: ModelInstance, start: Any, move: Any, ends: Float[Array, "cells n"]
+    i: Model, start: Any, move: Any, ends: Float[Array, "cells n"]
 ) -> tuple[Float[Array, "cells n"], Float[Array, "cells n"]]:
     """(the least margin, the largest |second derivative|) of every sample in every cell."""
     of_group = jax.vmap(_head_bounds, in_axes=(0, 0, None, None, None))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,12 +17,12 @@ import numpy as np
 from ...core import check_choice, check_count, float64
 from ...theory import Verdict, claims, judge
 from . import constants
+from .constants import Constants
 from .dm1 import DM1
-from .generalisation import PopulationInstance, PopulationStart, sure_step
-from .good_start import StartInstance, form_of
-from .leave_one_out import LeftOutInstance
 from .model import HeadGroups
-from .runs import RunInstance, ends, simulate
+from .observed import seen
+from .records import LeftOut, Population, PopulationStart, Run, Start
+from .runs import simulate
 from .start import GoodStart, good_start
 from .starts import two_phase_groups
 
@@ -56,7 +56,9 @@ class Setup:
 
     def g_0(self, tier: str) -> float:
         """What Corollary 5 is stated with: G in its sharp form, else sqrt(2) G."""
-        return float(constants.g_0(self.start.B_Phi, self.start.gamma, 1 / self.K, form_of(tier)))
+        return float(
+            constants.g_0(self.start.B_Phi, self.start.gamma, 1 / self.K, constants.form_of(tier))
+        )
 
     def heads(self, tier: str, condition: str) -> float:
         """The least even H that a condition asks for."""
@@ -99,35 +101,28 @@ def _direction(s: Setup) -> tuple[Any, Any]:
 
 def run_instance(
     s: Setup, tier: str, condition: str = "theorem-3", eta: float | None = None
-) -> RunInstance:
+) -> LeftOut:
     """The run that meets a condition with the fewest heads; `eta` None is the largest step."""
-    H = s.heads(tier, condition)
     vU, vW = _direction(s)
-    values = {**_fields(s, H), "dU": s.G * vU, "dW": s.G * vW, "eta": np.asarray(1.0), "K": s.K}
-    run = LeftOutInstance(**values)
+    moves = {"dU": s.G * vU, "dW": s.G * vW}
+    run = LeftOut(**_fields(s, s.heads(tier, condition)), **moves, eta=np.asarray(1.0), K=s.K)
+    return run.changed(eta=_chosen(run, tier, "longest_step", eta))
+
+
+def _chosen(point: Any, tier: str, longest: str, eta: float | None) -> Any:
+    """A step size, by default just below the longest that its constants allow."""
+    if eta is not None:
+        return np.asarray(eta)
     with float64():
-        rho = constants.rho(constants.reach(run.D, run.N), run.R, run.H, s.T, s.d, tier)
-        step = constants.largest_step(rho, run.D, s.K, *ends(run))
-    chosen = float(step) * (1 - 1e-9) if eta is None else eta
-    return LeftOutInstance(**{**values, "eta": np.asarray(chosen)})
+        return np.asarray(float(getattr(Constants(point, tier), longest)) * (1 - 1e-9))
 
 
-def start_instance(s: Setup, tier: str, eta: float | None = None) -> StartInstance:
+def start_instance(s: Setup, tier: str, eta: float | None = None) -> Start:
     """The good start that meets both halves of Corollary 5 with the fewest heads."""
-    H = s.heads(tier, "corollary-5")
     vU, vW = _direction(s)
-    B = 4 * s.g_0(tier) + s.start.B_2
-    rho = constants.stable_rho(B, s.start.R, H, s.T, s.d, tier)
-    first = (2 * s.start.B_Phi / s.start.gamma) ** 2 / constants.start_loss(s.start.B_Phi)
-    step = min(1.0, 1 / float(rho), float(first)) * (1 - 1e-9)
-    return StartInstance(
-        **_fields(s, H),
-        vU=vU,
-        vW=vW,
-        eps=np.asarray(1 / s.K),
-        eta=np.asarray(step if eta is None else eta),
-        K=s.K,
-    )
+    numbers = {"eps": np.asarray(1 / s.K), "eta": np.asarray(1.0), "K": s.K}
+    start = Start(**_fields(s, s.heads(tier, "corollary-5")), vU=vU, vW=vW, **numbers)
+    return start.changed(eta=_chosen(start, tier, "stable_start_step", eta))
 
 
 @dataclass(frozen=True)
@@ -151,20 +146,13 @@ _ON_RUNS = (
 )
 
 
-def population_instance(run: RunInstance, tier: str, eta: float | None) -> PopulationInstance:
+def population_instance(run: Run, tier: str, eta: float | None) -> Population:
     """Every training set of two of the run's samples, with a step that suits them all."""
-    values = {f.name: getattr(run, f.name) for f in fields(RunInstance)}
-    found = PopulationInstance(**values, m=2)
+    found = Population(**run.fields(), m=2)
     if eta is not None:
         return found
-    with float64():
-        step = float(jax.jit(sure_step, static_argnums=1)(found, tier)) * (1 - 1e-9)
-    return replace(found, eta=np.asarray(min(step, float(run.eta))))
-
-
-def _population_start(start: StartInstance) -> PopulationStart:
-    values = {f.name: getattr(start, f.name) for f in fields(StartInstance)}
-    return PopulationStart(**values, m=2)
+    step = _chosen(found, tier, "sure_step", None)
+    return found.changed(eta=np.minimum(step, run.eta))
 
 
 def _asked(
@@ -172,10 +160,11 @@ def _asked(
 ) -> Iterator[tuple[tuple[str, ...], Any, Any, str]]:
     """(claims, instance, its run, variant)."""
     run = run_instance(s, tier, eta=eta)
+    whole = Run(**run.fields())
     with float64():
-        trace = jax.tree.map(np.asarray, jax.jit(simulate)(run))
-    yield _ON_RUNS, trace, run, tier
-    yield ("corollary-3",), trace, run, "printed" if tier == "v2" else tier
+        done = seen(whole, jax.tree.map(np.asarray, jax.jit(simulate)(whole)))
+    yield _ON_RUNS, done, run, tier
+    yield ("corollary-3",), done, run, "printed" if tier == "v2" else tier
     stable = run_instance(s, tier, "theorem-4", eta)
     yield ("lemma-11",), stable, stable, tier
     population = population_instance(stable, tier, eta)
@@ -185,7 +174,7 @@ def _asked(
         form = "sharp" if tier == "sharp" else "corrected"
         start = start_instance(s, tier, eta)
         yield ("proposition-7", "corollary-5"), start, start, form
-        wide = _population_start(start)
+        wide = PopulationStart(**start.fields(), m=2)
         yield ("corollary-5-gap",), wide, wide, form
 
 

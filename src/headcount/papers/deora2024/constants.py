@@ -7,9 +7,29 @@ Any other name means "v2". The read-outs "full", "pooling" and "last" have their
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
+from ...theory import Statements, Table
 from ...theory.numbers import Number, exp, largest, log, smallest
+from .naive_constants import SlowConstants
 
 TIERS = ("v2", "v1", "sharp")
+
+
+def tier_of(form: str) -> str:
+    """The Hessian bound that a form is stated with."""
+    return form if form in ("v1", "sharp") else "v2"
+
+
+def form_of(form: str) -> str:
+    """Which g_0 Corollary 5 is stated with: G as printed and in its sharp form, else sqrt(2) G."""
+    return "printed" if form in ("printed", "sharp") else "corrected"
+
+
+def stretch_of(form: str) -> int:
+    """g_0 over D: 1 where the printed proof sets them equal, 2 to see that more is allowed."""
+    return 2 if form == "corrected" else 1
 
 
 def rows_factor(T: Number, readout: str = "full") -> Number:
@@ -152,3 +172,232 @@ def good_start_root(
 def start_loss(B_Phi: Number) -> Number:
     """log(1 + e^{B_Phi}), which bounds the loss of a good start [deora2024, Cor. 5]."""
     return B_Phi + log(1 + exp(-B_Phi))
+
+
+def start_step(B_Phi: Number, gamma: Number, rho_B: Number) -> Number:
+    """1 ^ 1/rho ^ (4 B_Phi^2/gamma^2)/log(1 + e^{B_Phi}) [deora2024, Cor. 5]."""
+    first = (2 * B_Phi / gamma) ** 2 / start_loss(B_Phi)
+    return smallest(1.0, smallest(1 / rho_B, first))
+
+
+class Constants(Table):
+    """The constants at a head, a model, a run, a start or a setting; the form names the tier."""
+
+    @property
+    def tier(self) -> str:
+        """The Hessian bound."""
+        return tier_of(self.form)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What every beta_3 ends with: T, d, tier, read-out."""
+        s = self.symbols
+        return s.T, s.d, self.tier, s.readout
+
+    @cached_property
+    def N(self) -> Any:
+        """The longest read-out, or |theta|_{2,inf} of a target."""
+        return self.symbols.N
+
+    @cached_property
+    def R(self) -> Any:
+        """The longest token."""
+        return self.symbols.R
+
+    @cached_property
+    def H(self) -> Any:
+        """The number of heads."""
+        return self.symbols.H
+
+    @cached_property
+    def D(self) -> Any:
+        """|theta - theta_0|."""
+        return self.symbols.D
+
+    @cached_property
+    def L_theta(self) -> Any:
+        """L(theta)."""
+        return self.symbols.L_theta
+
+    @cached_property
+    def beta_1(self) -> Any:
+        """Of N."""
+        return beta_1(self.N, self.R, self.symbols.T, self.symbols.readout)
+
+    @cached_property
+    def full_beta_1(self) -> Any:
+        """Of N, with sqrt(T) whatever the read-out."""
+        return beta_1(self.N, self.R, self.symbols.T)
+
+    @cached_property
+    def beta_2(self) -> Any:
+        """Of N."""
+        return beta_2(self.N, self.R, self.H, *self.shape)
+
+    @cached_property
+    def beta_3(self) -> Any:
+        """Of N."""
+        return beta_3(self.N, self.R, *self.shape)
+
+    @cached_property
+    def bend(self) -> Any:
+        """beta_3/sqrt(H)."""
+        return self.beta_3 / self.H**0.5
+
+    @cached_property
+    def B(self) -> Any:
+        """3 D + N."""
+        return reach(self.D, self.N)
+
+    @cached_property
+    def tilde_1(self) -> Any:
+        """beta_1 of B."""
+        return beta_1(self.B, self.R, self.symbols.T, self.symbols.readout)
+
+    @cached_property
+    def tilde_3(self) -> Any:
+        """beta_3 of B."""
+        return beta_3(self.B, self.R, *self.shape)
+
+    @property
+    def root(self) -> Any:
+        """What sqrt(H) must reach in (74)."""
+        return 18 * self.tilde_3 * self.D**2
+
+    @property
+    def wider_root(self) -> Any:
+        """What sqrt(H) must reach in (84)."""
+        return 128 * self.tilde_3 * self.D**2
+
+    def _longest(self, rho_of: Any, *losses: Any) -> Any:
+        rho_B = rho_of(self.B, self.R, self.H, *self.shape)
+        return largest_step(rho_B, self.D, self.symbols.K, *losses)
+
+    @property
+    def longest_step(self) -> Any:
+        """The largest eta of Theorem 3."""
+        return self._longest(rho, self.symbols.L_theta, self.symbols.L_0)
+
+    @property
+    def longest_stable_step(self) -> Any:
+        """The largest eta of Theorem 4, with eta beta_1(B)^2 <= 1, too."""
+        return self._longest(stable_rho, self.symbols.L_theta, self.symbols.L_0)
+
+    @property
+    def sure_step(self) -> Any:
+        """The same on every training set of a population."""
+        return self._longest(stable_rho, self.symbols.worst_loss, self.symbols.first_loss)
+
+    def _chosen(self, longest: str) -> Any:
+        eta = self.symbols.eta
+        return getattr(self, longest) if eta is None else eta
+
+    @cached_property
+    def eta(self) -> Any:
+        """The step size, by default the largest of Theorem 3."""
+        return self._chosen("longest_step")
+
+    @cached_property
+    def stable_eta(self) -> Any:
+        """The step size, by default the largest of Theorem 4."""
+        return self._chosen("longest_stable_step")
+
+    @property
+    def training_bound(self) -> Any:
+        """Of Theorem 3."""
+        return training_bound(self.L_theta, self.D, self.eta, self.symbols.K)
+
+    @property
+    def gap_bound(self) -> Any:
+        """Of Theorem 4."""
+        s = self.symbols
+        return gap_bound(self.L_theta, self.D, self.stable_eta, s.K, s.samples)
+
+    @property
+    def stretched(self) -> Any:
+        """g_0 of Corollary 3: D, or twice that."""
+        return stretch_of(self.form) * self.D
+
+    @property
+    def stretched_root(self) -> Any:
+        """What sqrt(H) must reach in (74) with g_0 for D."""
+        return required_root(self.stretched, self.N, self.R, *self.shape)
+
+    @property
+    def stretched_step(self) -> Any:
+        """The largest eta of Corollary 3."""
+        rho_B = rho(reach(self.stretched, self.N), self.R, self.H, *self.shape)
+        return largest_step(rho_B, self.stretched, 1, 1.0, self.symbols.L_0)
+
+    @cached_property
+    def gamma(self) -> Any:
+        """The margin of the start."""
+        return self.symbols.gamma
+
+    @cached_property
+    def g_0(self) -> Any:
+        """The realizability distance of Corollary 5."""
+        s = self.symbols
+        return g_0(s.B_Phi, self.gamma, s.eps, form_of(self.form))
+
+    @property
+    def realizable_root(self) -> Any:
+        """What sqrt(H) must reach in (98)."""
+        s = self.symbols
+        G = spread(s.B_Phi, s.gamma, s.eps)
+        return realizable_root(G, s.B_2, s.B_Phi, self.R, *self.shape)
+
+    @property
+    def start_root(self) -> Any:
+        """What sqrt(H) must reach in Corollary 5."""
+        return good_start_root(self.g_0, self.symbols.B_2, self.R, *self.shape)
+
+    def _start_step(self, rho_of: Any) -> Any:
+        s = self.symbols
+        rho_B = rho_of(4 * self.g_0 + s.B_2, self.R, self.H, *self.shape)
+        return start_step(s.B_Phi, s.gamma, rho_B)
+
+    @property
+    def start_step(self) -> Any:
+        """The largest eta of Corollary 5."""
+        return self._start_step(rho)
+
+    @property
+    def stable_start_step(self) -> Any:
+        """The largest eta of its second half."""
+        return self._start_step(stable_rho)
+
+    @cached_property
+    def start_eta(self) -> Any:
+        """The step size, by default the largest of Corollary 5."""
+        return self._chosen("start_step")
+
+    @cached_property
+    def stable_start_eta(self) -> Any:
+        """The step size, by default the largest of its second half."""
+        return self._chosen("stable_start_step")
+
+    @property
+    def start_bound(self) -> Any:
+        """2/K + 5 g_0^2/(4 eta K), of Corollary 5."""
+        K = self.symbols.K
+        return 2 / K + 5 * self.g_0**2 / (4 * self.start_eta * K)
+
+    @property
+    def start_gap_bound(self) -> Any:
+        """17 g_0^2/(eta n), of its second half."""
+        return 17 * self.g_0**2 / (self.stable_start_eta * self.symbols.samples)
+
+    @property
+    def margin_ceiling(self) -> Any:
+        """sqrt(2) beta_1(B_2), which no margin exceeds."""
+        s = self.symbols
+        return 2**0.5 * beta_1(s.B_2, self.R, s.T, s.readout)
+
+
+state = Statements("deora2024", Constants, SlowConstants)
+HESSIAN_TIERS = {
+    "v2": ("the later text, with an extra factor d", "E9"),
+    "v1": ("the first text, without it: its proof has a slip, the statement is true", "E9"),
+    "sharp": ("free of d: R^2 beta_1 for beta_3", "E9"),
+}

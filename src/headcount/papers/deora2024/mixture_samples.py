@@ -1,4 +1,4 @@
-"""Samples of DM1 in the coordinates of `MixtureInstance`: what an audit asks the claims on DM1."""
+"""Samples of DM1 in the coordinates of `Mixture`: what an audit asks the claims on DM1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...core import Array
 from ...data import Dataset
 from ...theory import Batch
 from .dm1 import DM1
-from .mixture import MixtureInstance, SureMixture, surely
+from .mixture import Mixture, SureMixture, surely
 
 EPS = 0.01
 """The leak of Proposition 3 at which it is asked."""
@@ -59,13 +59,13 @@ def offered_mixtures(data: DM1, dataset: Dataset, most: int) -> tuple[Offers, st
         "of these samples for its bounds"
     )
     if bounded or data.noise_sd == 0:
-        return {MixtureInstance: Batch(both), SureMixture: Batch(surely(both))}, ""
-    return {MixtureInstance: Batch(both)}, note
+        return {Mixture: Batch(both), SureMixture: Batch(surely(both))}, ""
+    return {Mixture: Batch(both)}, note
 
 
 def _instances(
     data: DM1, y: Any, z: Any, kind: Any, p: Any, bounds: tuple[float, float]
-) -> MixtureInstance:
+) -> Mixture:
     """A batch; z holds the noise's inner products with the patterns."""
     n, (Z_mu, Z_nu) = len(y), bounds
     tiny = 1e-300  # without noise every ratio is zero
@@ -73,7 +73,7 @@ def _instances(
     def everywhere(value: Any) -> Any:
         return np.broadcast_to(np.asarray(value, float), (n, *np.shape(value))).copy()
 
-    return MixtureInstance(
+    return Mixture(
         S=everywhere(data.S),
         Z_mu=everywhere(Z_mu),
         Z_nu=everywhere(Z_nu),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
-from ...theory.slow import Arithmetic
+from ...theory import Table
+from ...theory.slow import Arithmetic, dot
+from . import naive
 
 Number = Any
 
@@ -122,3 +125,207 @@ def good_start_root(
     """What sqrt(H) must reach in Corollary 5."""
     lead = 128 * beta_3(num, 4 * g0 + B_2, R, T, d, tier, readout) * g0 * g0
     return lead if tier == "sharp" else lead * B_2
+
+
+class SlowConstants(Table):
+    """The names of `constants.Constants`, from a point's nested lists."""
+
+    @cached_property
+    def data(self) -> naive.Data:
+        """The point as a model: a head alone is one group on one sample."""
+        own = self.symbols
+        if "readout" in own:
+            return own
+        alone = {name: [own[name]] for name in ("X", "U", "W")}
+        return {**alone, "k": [self.num.number(1)], "readout": "full"}
+
+    @property
+    def tier(self) -> str:
+        """The Hessian bound."""
+        return self.form if self.form in ("v1", "sharp") else "v2"
+
+    @property
+    def readout(self) -> str:
+        """The read-out."""
+        return self.data["readout"]
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What every beta_3 ends with."""
+        return *naive.shape(self.data), self.tier, self.readout
+
+    @cached_property
+    def R(self) -> Number:
+        return naive.token_bound(self.num, self.data)
+
+    @cached_property
+    def H(self) -> Number:
+        return naive.total(self.num, self.data)
+
+    @cached_property
+    def target(self) -> naive.Rows:
+        root = self.num.sqrt(self.H)
+        return naive.combined(naive.parameters(self.data), naive.move(self.data), 1 / root)
+
+    @cached_property
+    def D(self) -> Number:
+        moved = naive.length(self.num, self.data, naive.move(self.data))
+        return moved / self.num.sqrt(self.H)
+
+    @cached_property
+    def N(self) -> Number:
+        """A run speaks of its target."""
+        if "dU" in self.data:
+            return naive.widest(self.num, self.target)
+        return naive.longest_readout(self.num, self.data)
+
+    @cached_property
+    def L_theta(self) -> Number:
+        return naive.loss(self.num, self.data, self.target)
+
+    @cached_property
+    def L_0(self) -> Number:
+        return naive.loss(self.num, self.data, naive.parameters(self.data))
+
+    @property
+    def eta(self) -> Number:
+        return self.data["eta"]
+
+    @property
+    def K(self) -> int:
+        return int(self.data["K"])
+
+    @property
+    def samples(self) -> int:
+        return int(self.data.get("m", len(self.data["y"])))
+
+    @property
+    def beta_1(self) -> Number:
+        return beta_1(self.num, self.N, self.R, self.shape[0], self.readout)
+
+    @property
+    def full_beta_1(self) -> Number:
+        return beta_1(self.num, self.N, self.R, self.shape[0])
+
+    @property
+    def beta_2(self) -> Number:
+        return beta_2(self.num, self.N, self.R, self.H, *self.shape)
+
+    @property
+    def beta_3(self) -> Number:
+        return beta_3(self.num, self.N, self.R, *self.shape)
+
+    @property
+    def bend(self) -> Number:
+        return self.beta_3 / self.num.sqrt(self.H)
+
+    @property
+    def B(self) -> Number:
+        return 3 * self.D + self.N
+
+    @property
+    def tilde_1(self) -> Number:
+        return beta_1(self.num, self.B, self.R, self.shape[0], self.readout)
+
+    @property
+    def tilde_3(self) -> Number:
+        return beta_3(self.num, self.B, self.R, *self.shape)
+
+    @property
+    def root(self) -> Number:
+        return 18 * self.tilde_3 * self.D * self.D
+
+    @property
+    def wider_root(self) -> Number:
+        return 128 * self.tilde_3 * self.D * self.D
+
+    def _longest(self, rho_B: Number, at_target: Number, at_start: Number) -> Number:
+        ratios = [self.D * self.D / (self.K * at_target), self.D * self.D / at_start]
+        return self.num.smallest([self.num.number(1), 1 / rho_B, *ratios])
+
+    @property
+    def longest_step(self) -> Number:
+        rho_B = rho(self.num, self.B, self.R, self.H, *self.shape)
+        return self._longest(rho_B, self.L_theta, self.L_0)
+
+    @property
+    def longest_stable_step(self) -> Number:
+        rho_B = stable_rho(self.num, self.B, self.R, self.H, *self.shape)
+        return self._longest(rho_B, self.L_theta, self.L_0)
+
+    @property
+    def training_bound(self) -> Number:
+        return 2 * self.L_theta + 5 * self.D**2 / (4 * self.eta * self.K)
+
+    @property
+    def gap_bound(self) -> Number:
+        inner = 2 * self.K * self.L_theta + 9 * self.D * self.D / (4 * self.eta)
+        return self.num.number(4) / self.samples * inner
+
+    @property
+    def stretched(self) -> Number:
+        return (2 if self.form == "corrected" else 1) * self.D
+
+    @cached_property
+    def start(self) -> NaiveStart:
+        return NaiveStart(self.num, self.data)
+
+    @property
+    def g_0(self) -> Number:
+        G = self.start.G
+        return G if self.form in ("printed", "sharp") else self.num.sqrt(self.num.number(2)) * G
+
+    @property
+    def start_root(self) -> Number:
+        return good_start_root(self.num, self.g_0, self.start.B_2, self.R, *self.shape)
+
+    def _start_step(self, rho_of: Any) -> Number:
+        s = self.start
+        rho_B = rho_of(self.num, 4 * self.g_0 + s.B_2, self.R, self.H, *self.shape)
+        first = (2 * s.B_Phi / s.gamma) ** 2 / start_loss(self.num, s.B_Phi)
+        return self.num.smallest([self.num.number(1), 1 / rho_B, first])
+
+    @property
+    def start_step(self) -> Number:
+        return self._start_step(rho)
+
+    @property
+    def stable_start_step(self) -> Number:
+        return self._start_step(stable_rho)
+
+    @property
+    def start_bound(self) -> Number:
+        return self.num.number(2) / self.K + 5 * self.g_0**2 / (4 * self.eta * self.K)
+
+    @property
+    def start_gap_bound(self) -> Number:
+        factor = 17 if self.form in ("printed", "sharp") else 34
+        return factor * self.start.G**2 / (self.eta * self.samples)
+
+    @property
+    def margin_ceiling(self) -> Number:
+        slope = beta_1(self.num, self.start.B_2, self.R, self.shape[0], self.readout)
+        return self.num.sqrt(self.num.number(2)) * slope
+
+
+class NaiveStart:
+    """P1-P3 of a start."""
+
+    def __init__(self, num: Arithmetic, data: naive.Data) -> None:
+        self.num, self.H = num, naive.total(num, data)
+        root = num.sqrt(self.H)
+        self.rows = naive.parameters(data)
+        raw = naive.parameters({"U": data["vU"], "W": data["vW"]})
+        self.direction: naive.Rows = [[e / root for e in row] for row in raw]
+        parts = naive.samples(num, data, self.rows)
+        one = num.number(1)
+        self.B_2 = num.largest([one, naive.widest(num, self.rows)])
+        self.B_Phi = num.largest([one] + [num.absolute(part.margin) for part in parts])
+        self.gamma = num.smallest(
+            [y * self._slope(data, part) / root for part, y in zip(parts, data["y"], strict=True)]
+        )
+        self.G = (2 * self.B_Phi - num.log(data["eps"])) / self.gamma
+
+    def _slope(self, data: naive.Data, part: naive.Sample) -> Number:
+        rows = zip(data["k"], part.gradients, self.direction, strict=True)
+        return self.num.total([k * dot(g, v) for k, g, v in rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -11,12 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import float64
-from .good_start import StartInstance
-from .instances import HeadInstance, ModelInstance
-from .leave_one_out import LeftOutInstance
 from .model import MultiHeadParams
-from .runs import RunInstance, RunTrace, step_terms, trace_of
-from .segments import SegmentInstance
+from .records import Head, LeftOut, Model, Run, Start, TwoPoints
+from .runs import RunTrace, step_terms, trace_of
 from .start import GoodStart, Heads
 
 MOST_SAMPLES = 64
@@ -61,7 +58,7 @@ def witness(groups: Groups, found: GoodStart, r: int, root: float, K: int) -> An
 
 def run_instances(
     heads: Heads, groups: Groups, path: Any, found: GoodStart, data: tuple[Any, Any], eta: float
-) -> list[RunInstance]:
+) -> list[Run]:
     """The run with two targets: its own last iterate and, if there is one, that of Prop. 7."""
     r, d = (heads.T if heads.readout == "full" else 1), heads.d
     G, K, root = path.shape[1], len(path) - 1, float(np.sqrt(float(heads.H)))
@@ -74,7 +71,7 @@ def run_instances(
     if found.direction is not None:
         moves.append(witness(groups, found, r, root, K))
     return [
-        RunInstance(
+        Run(
             X=np.asarray(data[0], np.float64),
             y=np.asarray(data[1], np.float64),
             k=groups.k,
@@ -88,7 +85,7 @@ def run_instances(
     ]
 
 
-def trace(run: RunInstance, path: Any) -> RunTrace:
+def trace(run: Run, path: Any) -> RunTrace:
     """The terms of every step, from the iterates (K+1, G, p) that training recorded."""
     with float64():
         moved = jnp.asarray(path) - path[:1]
@@ -96,8 +93,15 @@ def trace(run: RunInstance, path: Any) -> RunTrace:
         return jax.tree.map(np.asarray, jax.jit(trace_of)(run, moved[-1], terms))
 
 
+def seen(run: Run, done: RunTrace) -> Run:
+    """The run as its statements see it: what it did, and the numbers of its target."""
+    names = ("D", "N", "L_theta", "R", "H", "eta", "T", "d", "K", "readout")
+    known = {name: getattr(done, name) for name in names}
+    return Run.seen(measured={}, trace=done, L_0=done.loss[0], **known)
+
+
 def offers_of(
-    runs: list[RunInstance], path: Any, found: GoodStart, descent: bool
+    runs: list[Run], path: Any, found: GoodStart, descent: bool
 ) -> dict[type, Sequence[Any]]:
     """Instance class to instances; runs only where they are plain gradient descent."""
     run = runs[-1]
@@ -110,39 +114,38 @@ def offers_of(
     def blocks(rows: Any) -> dict[str, Any]:
         return {"U": rows[:, : r * d].reshape(G, r, d), "W": rows[:, r * d :].reshape(G, d, d)}
 
-    offers: dict[type, Sequence[Any]] = {HeadInstance: _heads(run, blocks(path[-1]), some)}
+    offers: dict[type, Sequence[Any]] = {Head: _heads(run, blocks(path[-1]), some)}
     if G * p <= _LARGEST:
-        offers[ModelInstance] = [ModelInstance(**data, **blocks(at)) for at in (path[0], path[-1])]
+        offers[Model] = [Model(**data, **blocks(at)) for at in (path[0], path[-1])]
         goal = path[0] + np.concatenate([b.reshape(G, -1) for b in _shift(run)], axis=1)
         ends = [(path[-1], goal), (path[0], path[len(path) // 2])]
-        offers[SegmentInstance] = [_segment(data, blocks, a, b, run.eta) for a, b in ends]
+        offers[TwoPoints] = [_segment(data, blocks, a, b, run.eta) for a, b in ends]
     if descent:
-        offers[RunInstance] = [trace(one, path) for one in runs]
+        offers[Run] = [seen(one, trace(one, path)) for one in runs]
         if found.direction is not None:
-            offers[StartInstance] = [_start(run, found)]
+            offers[Start] = [_start(run, found)]
         if left_out_cost(run) <= MOST_LEFT_OUT:
-            parts = {f.name: getattr(run, f.name) for f in fields(RunInstance)}
-            offers[LeftOutInstance] = [LeftOutInstance(**parts)]
+            offers[LeftOut] = [LeftOut(**run.fields())]
     return offers
 
 
-def left_out_cost(run: RunInstance) -> float:
+def left_out_cost(run: Run) -> float:
     """n^2 K G T^2."""
     n, T, _ = run.X.shape
     return float(n) ** 2 * run.K * len(run.k) * T**2
 
 
-def _shift(run: RunInstance) -> tuple[Any, Any]:
+def _shift(run: Run) -> tuple[Any, Any]:
     root = np.sqrt(np.sum(run.k))
     return np.asarray(run.dU) / root, np.asarray(run.dW) / root
 
 
-def _segment(data: dict[str, Any], blocks: Any, a: Any, b: Any, eta: Any) -> SegmentInstance:
+def _segment(data: dict[str, Any], blocks: Any, a: Any, b: Any, eta: Any) -> TwoPoints:
     move = blocks(b - a)
-    return SegmentInstance(**data, **blocks(a), dU=move["U"], dW=move["W"], eta=eta)
+    return TwoPoints(**data, **blocks(a), dU=move["U"], dW=move["W"], eta=eta)
 
 
-def _heads(run: RunInstance, last: dict[str, Any], some: Any) -> list[HeadInstance]:
+def _heads(run: Run, last: dict[str, Any], some: Any) -> list[Head]:
     """Heads of the last iterate on samples; read-outs with one row are written as a full U."""
     T, d = run.X.shape[1:]
     G = len(run.k)
@@ -153,14 +156,14 @@ def _heads(run: RunInstance, last: dict[str, Any], some: Any) -> list[HeadInstan
         U = np.zeros((T, d))
         U[slice(None) if run.readout != "last" else slice(-1, None)] = last["U"][g]
         ones = np.ones(d)
-        found.append(HeadInstance(X, U, last["W"][g], np.ones(T), ones, ones))
+        found.append(Head(X=X, U=U, W=last["W"][g], a=np.ones(T), b=ones, c=ones))
     return found
 
 
-def _start(run: RunInstance, found: GoodStart) -> StartInstance:
+def _start(run: Run, found: GoodStart) -> Start:
     vU, vW = (run.dU, run.dW)
     G = (2 * found.B_Phi + np.log(run.K)) / found.gamma
-    return StartInstance(
+    return Start(
         X=run.X,
         y=run.y,
         k=run.k,

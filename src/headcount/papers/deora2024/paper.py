@@ -18,7 +18,6 @@ _CLAIMS = (
     "far_target",
     "facts",
     "good_start",
-    "corollary_5",
     "generalisation",
 )
 
@@ -102,7 +101,7 @@ paper = Paper(
         "deora2024-groups": f"{_HERE}.recipes:GROUPS",
         "deora2024-linear": f"{_HERE}.recipes:LINEAR",
     },
-    claims=tuple(f"{_HERE}.{module}" for module in _CLAIMS),
+    claims=tuple(f"{_HERE}.claims.{module}" for module in _CLAIMS),
     figures=tuple(f"{_HERE}.figures.{figure}" for figure in _FIGURES),
     brings=tuple(
         f"{_HERE}.{module}" for module in ("model", "starts", "dm1", "dm2", "fast", "kernel")

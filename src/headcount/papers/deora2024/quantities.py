@@ -5,7 +5,7 @@ Norms are those of the full parameter space, where a group counts k_g times.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,10 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...theory.families import safe_norm
-from .instances import HeadInstance, ModelInstance
 from .model import MultiHeadAttention
+
+if TYPE_CHECKING:
+    from .records import Head, Model
 
 Rows = Float[Array, "G p"]
 
@@ -32,13 +34,13 @@ def head(row: Float[Array, "p"], X: Float[Array, "T d"], readout: str) -> Float[
     return MultiHeadAttention(T, d, 1, readout).head(U, W, X)
 
 
-def heads(i: ModelInstance, rows: Rows) -> Float[Array, "n G"]:
+def heads(i: Model, rows: Rows) -> Float[Array, "n G"]:
     """Phi(X_i; theta_g) for every sample and group."""
     of_sample = jax.vmap(lambda row, X: head(row, X, i.readout), in_axes=(0, None))
     return jax.vmap(of_sample, in_axes=(None, 0))(rows, i.X)
 
 
-def outputs(i: ModelInstance, rows: Rows) -> Float[Array, "n"]:
+def outputs(i: Model, rows: Rows) -> Float[Array, "n"]:
     """Phi~(X_i) = H^{-1/2} sum_g k_g Phi(X_i; theta_g) [deora2024, Eq. (2)]."""
     return heads(i, rows) @ i.k / jnp.sqrt(i.H)
 
@@ -58,29 +60,29 @@ def curvature(z: Float[Array, "..."]) -> Float[Array, "..."]:
     return jax.nn.sigmoid(z) * jax.nn.sigmoid(-z)
 
 
-def losses(i: ModelInstance, rows: Rows) -> Float[Array, "n"]:
+def losses(i: Model, rows: Rows) -> Float[Array, "n"]:
     """l(y_i Phi~(X_i)) for every sample."""
     return logistic(i.y * outputs(i, rows))
 
 
-def loss(i: ModelInstance, rows: Rows) -> Float[Array, ""]:
+def loss(i: Model, rows: Rows) -> Float[Array, ""]:
     """L(theta)."""
     return jnp.mean(losses(i, rows))
 
 
-def head_gradients(i: ModelInstance, rows: Rows) -> Float[Array, "n G p"]:
+def head_gradients(i: Model, rows: Rows) -> Float[Array, "n G p"]:
     """grad Phi(X_i; theta_g) by autodiff."""
     slopes = jax.vmap(jax.grad(head), in_axes=(0, None, None))
     return jax.vmap(slopes, in_axes=(None, 0, None))(rows, i.X, i.readout)
 
 
-def head_hessians(i: ModelInstance, rows: Rows) -> Float[Array, "n G p p"]:
+def head_hessians(i: Model, rows: Rows) -> Float[Array, "n G p p"]:
     """Hess Phi(X_i; theta_g) by autodiff."""
     second = jax.vmap(jax.hessian(head), in_axes=(0, None, None))
     return jax.vmap(second, in_axes=(None, 0, None))(rows, i.X, i.readout)
 
 
-def loss_gradient(i: ModelInstance, rows: Rows, weights: Float[Array, "n"] | None = None) -> Rows:
+def loss_gradient(i: Model, rows: Rows, weights: Float[Array, "n"] | None = None) -> Rows:
     """Each head's gradient of L: H^{-1/2} mean_i l'_i y_i grad Phi(X_i; theta_g).
 
     `weights` replace 1/n: the leave-one-out loss gives the one sample weight 0.
@@ -91,7 +93,7 @@ def loss_gradient(i: ModelInstance, rows: Rows, weights: Float[Array, "n"] | Non
     return jnp.einsum("n,ngp->gp", factors, head_gradients(i, rows)) / jnp.sqrt(i.H)
 
 
-def length(i: ModelInstance, rows: Rows) -> Float[Array, ""]:
+def length(i: Model, rows: Rows) -> Float[Array, ""]:
     """The norm in the full parameter space: sqrt(sum_g k_g |row_g|^2)."""
     return safe_norm(jnp.sqrt(i.k)[:, None] * rows, axis=None)
 
@@ -101,18 +103,18 @@ def widest(rows: Rows) -> Float[Array, ""]:
     return jnp.max(safe_norm(rows))
 
 
-def longest_readout(i: ModelInstance) -> Float[Array, ""]:
+def longest_readout(i: Model) -> Float[Array, ""]:
     """max_h |U_h|_F, which the derivative bounds may use for |theta|_{2,inf}."""
     return jnp.max(safe_norm(i.U, axis=(-2, -1)))
 
 
-def model_hessian_norms(i: ModelInstance) -> Float[Array, "n"]:
+def model_hessian_norms(i: Model) -> Float[Array, "n"]:
     """|Hess Phi~(X_i)|: block diagonal over heads, so the largest block over sqrt(H)."""
     ends = jnp.linalg.eigvalsh(head_hessians(i, i.rows))
     return jnp.max(jnp.abs(ends), axis=(-2, -1)) / jnp.sqrt(i.H)
 
 
-def loss_hessian_ends(i: ModelInstance, rows: Rows) -> tuple[Any, Any]:
+def loss_hessian_ends(i: Model, rows: Rows) -> tuple[Any, Any]:
     """(smallest, largest) eigenvalue of Hess L on the full parameter space, both around 0.
 
     Directions that move the heads of a group alike: the reduced Hessian in coordinates scaled by
@@ -132,12 +134,21 @@ def loss_hessian_ends(i: ModelInstance, rows: Rows) -> tuple[Any, Any]:
     return jnp.min(ends), jnp.max(ends)
 
 
-def head_gradient(i: HeadInstance) -> tuple[Array, Array]:
+def descended(i: Any, weights: Any = None) -> Rows:
+    """theta_K of gradient descent on the mean or on a weighted loss."""
+
+    def step(rows: Any, _: None) -> tuple[Any, None]:
+        return rows - i.eta * loss_gradient(i, rows, weights), None
+
+    return jax.lax.scan(step, i.rows, None, length=i.K)[0]
+
+
+def head_gradient(i: Head) -> tuple[Array, Array]:
     """(grad_U, grad_W) Phi by autodiff."""
     model = MultiHeadAttention(i.X.shape[0], i.X.shape[1], 1)
     return jax.grad(model.head, argnums=(0, 1))(i.U, i.W, i.X)
 
 
-def head_hessian(i: HeadInstance) -> Float[Array, "p p"]:
+def head_hessian(i: Head) -> Float[Array, "p p"]:
     """The Hessian of Phi in (U, W) by autodiff."""
     return jax.hessian(head)(jnp.concatenate([i.U.ravel(), i.W.ravel()]), i.X, "full")

@@ -115,8 +115,17 @@ class Setting:
         B = 4 * self.g_0(form) + self.B_2
         rho_of = constants.stable_rho if stable else constants.rho
         rho = rho_of(B, self.R, float(self.H), self.T, self.d, tier, self.readout)
-        first = (2 * self.B_Phi / self.gamma) ** 2 / constants.start_loss(self.B_Phi)
-        return float(min(1.0, 1 / rho, first))
+        return float(constants.start_step(self.B_Phi, self.gamma, rho))
+
+    @property
+    def eps(self) -> float:
+        """1/K."""
+        return 1 / self.K
+
+    @property
+    def samples(self) -> int:
+        """n."""
+        return self.n
 
     @property
     def width(self) -> int:

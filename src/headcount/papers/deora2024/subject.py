@@ -16,10 +16,10 @@ import numpy as np
 from ...core import BadArgument, float64
 from ...data import DataModel, Dataset
 from ...theory import Observed, iterates_of, slack_table
-from ...training import Built, Run, TrainConfig, build
+from ...training import Built, TrainConfig, build
+from ...training import Run as Trained
 from . import constants
 from .dm1 import DM1
-from .leave_one_out import LeftOutInstance
 from .mixture_samples import offered_mixtures
 from .observed import (
     MOST_LEFT_OUT,
@@ -31,7 +31,8 @@ from .observed import (
     offers_of,
     run_instances,
 )
-from .runs import RunInstance, RunTrace, ends
+from .records import LeftOut, Run
+from .runs import RunTrace
 from .setting import Setting
 from .start import GoodStart, check_labels, check_model, good_start, mixture_margins
 
@@ -57,7 +58,7 @@ def subject(
     seed: int,
     *,
     delta: float,
-    run: Run | None = None,
+    run: Trained | None = None,
     data: DataModel | None = None,
     progress: Any = None,
 ) -> Subject:
@@ -76,10 +77,10 @@ def subject(
     descent = one.optimiser == "gd" and one.batch_size is None
     runs = run_instances(built.model, groups, path, found, (x, y), float(one.step_size))
     offers = dict(offers_of(runs, path, found, descent))
-    traces: Any = offers.get(RunInstance, [None])
+    traces = [one.trace for one in offers.get(Run, ())]
     setting = _setting(one, built, found, runs[-1])
     note = "" if descent else f"{one.optimiser} is no gradient descent: no claim about runs"
-    if descent and LeftOutInstance not in offers:
+    if descent and LeftOut not in offers:
         cost = left_out_cost(runs[-1])
         note = f"leave-one-out runs too many to audit: n^2 K G T^2 = {cost:.2g} > {MOST_LEFT_OUT:g}"
     if isinstance(built.data, DM1):
@@ -93,15 +94,15 @@ def subject(
         findings=_findings(built, found, setting, groups),
         note="; ".join(filter(None, (source, note))),
         start=found,
-        trace=traces[-1],
+        trace=traces[-1] if traces else None,
     )
 
 
-def _setting(config: TrainConfig, built: Built, found: GoodStart, run: RunInstance) -> Setting:
+def _setting(config: TrainConfig, built: Built, found: GoodStart, run: Run) -> Setting:
     """Measured numbers; without a tangent margin the target is the last iterate."""
     model = built.model
     with float64():
-        D, N, L = (float(v) for v in (run.D, run.N, ends(run)[0]))
+        D, N, L = (float(v) for v in (run.D, run.N, run.L_theta))
     return Setting(
         T=model.T,
         d=model.d,
