@@ -38,11 +38,13 @@ class Given:
     """A hypothesis value <= threshold; both may be functions of variables, taken by name."""
 
     name: str
-    value: Callable[..., Any]
+    value: float | Callable[..., Any]
     threshold: float | Callable[..., Any] = 1.0
 
 
-def given(name: str, value: Callable[..., Any], threshold: float | Callable[..., Any]) -> Given:
+def given(
+    name: str, value: float | Callable[..., Any], threshold: float | Callable[..., Any]
+) -> Given:
     """A hypothesis of a lemma: `value(...) <= threshold`, where arguments are variables by name."""
     return Given(name, value, threshold)
 

@@ -1,8 +1,7 @@
 """The constants of deora2024, each written once.
 
-Every function takes numbers or JAX arrays. `tier` says which Hessian bound is meant: "v2", the
-later text, with an extra factor d; "v1", the first; "sharp", free of d (see docs/deora2024.md).
-Any other name means "v2". The read-outs "full", "pooling" and "last" have their own power of T.
+`tier` says which Hessian bound is meant: "v2", the later text, with an extra factor d; "v1", the
+first; "sharp", free of d (docs/deora2024.md). Any other name means "v2".
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ def stretch_of(form: str) -> int:
 
 def rows_factor(T: Number, readout: str = "full") -> Number:
     """sqrt(T) for a free U; T where every row is u; 1 where only the last row is [Sec. 2]."""
-    if readout == "full":
-        return T**0.5
-    return 1.0 * T if readout == "pooling" else 1.0
+    return {"full": T**0.5, "pooling": 1.0 * T}.get(readout, 1.0)
 
 
 def beta_1(N: Number, R: Number, T: int, readout: str = "full") -> Number:

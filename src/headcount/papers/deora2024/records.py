@@ -7,14 +7,14 @@ largest token norm, and at least 1, as Assumption 1 asks.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Choice, Positive, Reals, Record, Signs, Static, quantity
+from ...theory import Choice, Positive, Reals, Record, Shape, Signs, Static, quantity
 from ...theory.families import log_uniform, safe_norm
 from . import constants, quantities
 from .along import Segment
@@ -135,7 +135,7 @@ class Model(Record):
     W = Entries("G", "d", "d", low=1e-2, high=5.0, largest=30.0)
     readout = Choice(*READOUTS)
 
-    shapes = (
+    shapes: ClassVar[tuple[Shape, ...]] = (
         {"n": 2, "d": 1, "T": 2, "r": 2, "G": 2},
         {"n": 2, "d": 1, "T": 2, "r": 1, "G": 2, "readout": "pooling"},
         {"n": 1, "d": 2, "T": 2, "r": 1, "G": 1, "readout": "last"},

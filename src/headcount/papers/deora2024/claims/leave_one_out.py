@@ -82,7 +82,7 @@ def pairs_of(i: LeftOut, tier: str) -> Pairs:
     found = jax.vmap(compare)(jnp.arange(n), (1 - jnp.eye(n)) / n)
     width = jax.vmap(lambda moved: quantities.widest(i.rows + moved))(whole[:-1])
     path = jax.vmap(lambda moved: quantities.loss(i, i.rows + moved))(whole[:-1])
-    return Pairs(*found, width, path)
+    return Pairs._make([*found, width, path])
 
 
 def slow_pairs(num: Any, run: Any) -> list[dict[str, list[Any]]]:
