@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headcount.theory.families import into_ball, log_uniform, safe_norm, shaped
+from headcount.theory.families import into_ball, log_uniform, safe_norm
 
 
 def test_the_safe_norm_is_the_norm_with_gradient_zero_at_zero() -> None:
@@ -25,17 +25,3 @@ def test_log_uniform_spreads_over_orders_of_magnitude() -> None:
     assert drawn.shape == (500, 2)
     assert 1e-3 <= drawn.min() < 1e-2
     assert 1e2 < drawn.max() <= 1e3
-
-
-def test_a_shaped_family_tells_its_shape_and_draws_it() -> None:
-    family = shaped(
-        "walks",
-        lambda rng, count, *, d, kind: rng.normal(size=(count, d)),
-        lambda x: x,
-        largest=7,
-        d=3,
-        kind="plain",
-    )
-    assert family.name == "walks d=3 plain"
-    assert family.largest == 7
-    assert family.draw(np.random.default_rng(0), 2).shape == (2, 3)

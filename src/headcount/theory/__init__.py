@@ -37,6 +37,7 @@ from ._facts import recorded_answers as recorded_answers
 from ._falsify import BUDGETS as BUDGETS
 from ._falsify import Falsification as Falsification
 from ._falsify import falsify as falsify
+from ._forms import false as false
 from ._frequency import Experiment as Experiment
 from ._frequency import Frequency as Frequency
 from ._frequency import Interval as Interval

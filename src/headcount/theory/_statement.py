@@ -29,11 +29,11 @@ from fractions import Fraction
 from typing import Any
 
 from ._claim import Bound, Check, Claim, Hypothesis, Kind, Sides, Variant
+from ._forms import Forms, variants_of
 from ._frequency import Experiment, delta_of
 from ._lemma import Given
 from ._record import Record, Shape
 from ._registry import claims
-from .declare import Forms, _variants
 from .slow import FLOATS
 
 Constants = Callable[[Any, str], Any]
@@ -212,7 +212,7 @@ class Statements:
         declared = {"where": where, "says": says, "proved": proved, "notes": notes, "also": also}
         return lambda function: claims.add(  # type: ignore[return-value]
             self._statement(
-                function, name, title, on, _variants(forms),
+                function, name, title, on, variants_of(forms),
                 None if right is None else RightSide(right),
                 None if promise is None else RightSide(promise), trivial, given, tight,
                 kind=kind, asks=asks, shapes=shapes, declared=declared, **more,

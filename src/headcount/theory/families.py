@@ -1,10 +1,8 @@
-"""Pieces of families: random sizes, projections onto balls, and norms that search can follow."""
+"""Random sizes, projections onto balls, and norms that search can follow."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,22 +11,6 @@ import numpy as np
 from jaxtyping import Float
 
 from ..core import Array
-from ._claim import Family
-
-
-def shaped(
-    name: str,
-    draw: Callable[..., Any],
-    project: Callable[[Any], Any],
-    *,
-    differentiable: bool = True,
-    largest: int = Family.largest,
-    **shape: Any,
-) -> Family:
-    """The family of one shape: `draw(rng, count, **shape)`, and a name that tells the shape."""
-    words = (v if isinstance(v, str) else f"{key}={v}" for key, v in shape.items())
-    drawn = functools.partial(draw, **shape)
-    return Family(" ".join([name, *words]), drawn, project, differentiable, largest=largest)
 
 
 @jax.custom_jvp

@@ -14,8 +14,19 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import gammainc, gammaincc, gammaln
 
-from ....theory import Bound, Box, Check, Experiment, Fraction, Kind, Positive, Reals, Record, Sides
-from ....theory.declare import false
+from ....theory import (
+    Bound,
+    Box,
+    Check,
+    Experiment,
+    Fraction,
+    Kind,
+    Positive,
+    Reals,
+    Record,
+    Sides,
+    false,
+)
 from ....theory.domain import MOST_ENTRIES, case_problem
 from ..constants import event_radius, state
 from ..records import PAIRED

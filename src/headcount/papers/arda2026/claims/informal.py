@@ -12,8 +12,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Kind, Positive, Record
-from ....theory.declare import false
+from ....theory import Kind, Positive, Record, false
 from ..constants import Constants, state
 from ..twins_constants import SlowConstants
 from .theorem_1 import average, closed

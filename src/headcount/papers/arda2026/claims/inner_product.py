@@ -9,8 +9,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Choice, Reals, Record, given
-from ....theory.declare import false
+from ....theory import Choice, Reals, Record, false, given
 from ....theory.slow import dot
 from .. import quantities
 from ..constants import state

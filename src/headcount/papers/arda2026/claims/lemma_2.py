@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Reals, Record
-from ....theory.declare import false
+from ....theory import Reals, Record, false
 from ....theory.families import safe_norm
 from ....theory.slow import dot, flat, norm, times
 from ....theory.slow_spectrum import operator_norm

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from ....theory import Bound, Sides
-from ....theory.declare import false
+from ....theory import Bound, Sides, false
 from ....theory.families import safe_norm
 from ....theory.slow import norm
 from .. import quantities, twins

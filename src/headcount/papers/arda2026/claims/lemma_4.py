@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ....core import Array, float64
-from ....theory import Fraction, Reals, Record, Sides
-from ....theory.declare import false
+from ....theory import Fraction, Reals, Record, Sides, false
 from ....theory.domain import case_problem
 from ....theory.slow import FLOATS, activation, dot, flat, norm, quadrature
 from .. import quantities, twins

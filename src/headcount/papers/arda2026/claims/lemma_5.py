@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....core import activation_named, pooled_attention, softmax_covariance_times
-from ....theory import Bound, Check
-from ....theory.declare import false
+from ....theory import Bound, Check, false
 from ....theory.domain import MOST_ENTRIES, case_problem
 from ....theory.families import safe_norm
 from ....theory.slow import dot, flat, norm, times

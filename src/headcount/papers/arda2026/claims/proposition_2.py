@@ -15,8 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Box, Choice, Reals, Record, Tokens, given
-from ....theory.declare import false
+from ....theory import Box, Choice, Reals, Record, Tokens, false, given
 from ....theory.domain import activation_problem
 from ....theory.slow import activation, dot
 from ..constants import state

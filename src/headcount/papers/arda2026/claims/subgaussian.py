@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 
-from ....theory import Box, Positive, Reals, Record
-from ....theory.declare import false
+from ....theory import Box, Positive, Reals, Record, false
 from ....theory.slow import dot, softmax
 from ..constants import state
 

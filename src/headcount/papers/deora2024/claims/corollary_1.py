@@ -7,7 +7,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory.declare import false
+from ....theory import false
 from .. import naive as slow
 from .. import quantities
 from ..constants import HESSIAN_TIERS, state

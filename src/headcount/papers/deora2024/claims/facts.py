@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....core import Array
-from ....theory import Fraction, Positive, Reals, Record, Static
-from ....theory.declare import false
+from ....theory import Fraction, Positive, Reals, Record, Static, false
 from ....theory.domain import case_problem
 from ....theory.families import safe_norm
 from ....theory.slow import norm

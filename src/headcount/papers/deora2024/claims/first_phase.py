@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from ....theory.declare import false
+from ....theory import false
 from ..constants import state
 from ..mixture import Mixture
 from ..quantities import loss_gradient

@@ -8,8 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Check, Sides
-from ....theory.declare import false
+from ....theory import Check, Sides, false
 from ....theory.slow import dot
 from .. import constants, quantities
 from .. import naive as slow

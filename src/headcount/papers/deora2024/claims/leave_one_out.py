@@ -12,8 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Sides
-from ....theory.declare import false
+from ....theory import Sides, false
 from .. import constants, naive_constants, naive_runs, quantities
 from .. import naive as slow
 from ..along import Segment

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....core import Array
-from ....theory import Fraction, Positive, Reals, Record, Static, given
-from ....theory.declare import false
+from ....theory import Fraction, Positive, Reals, Record, Static, false, given
 from ....theory.slow import dot, softmax
 from .. import mixture_constants
 from ..constants import state

@@ -7,8 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ....theory import Check, Given, Positive, Record, Sides, given
-from ....theory.declare import false
+from ....theory import Check, Given, Positive, Record, Sides, false, given
 from .. import constants, naive_constants, naive_runs
 from ..constants import HESSIAN_TIERS, Constants, state
 from ..fits import RUNS, fit_labelled, shape

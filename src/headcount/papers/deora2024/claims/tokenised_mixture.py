@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Sides
-from ....theory.declare import false
+from ....theory import Sides, false
 from ....theory.families import safe_norm
 from ....theory.slow import dot, norm
 from .. import mixture_constants

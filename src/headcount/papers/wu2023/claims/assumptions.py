@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Sides
-from ....theory.declare import false
+from ....theory import Sides, false
 from ....theory.slow import dot, flat, norm, softmax
 from ....theory.slow_spectrum import extreme_eigenvalues, outer_gram
 from ..constants import state

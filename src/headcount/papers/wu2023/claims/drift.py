@@ -7,7 +7,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory.declare import false
+from ....theory import false
 from ....theory.slow import flat, norm
 from ....theory.slow_spectrum import operator_norm
 from .. import quantities, twins

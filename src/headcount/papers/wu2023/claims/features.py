@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory.declare import false
+from ....theory import false
 from ....theory.slow import dot, flat, norm
 from ....theory.slow_spectrum import gram, outer_gram, smallest_eigenvalue
 from ..constants import state

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory.declare import false
+from ....theory import false
 from ....theory.domain import case_problem
 from ....theory.slow import dot, flat, norm
 from ....theory.slow_spectrum import outer_gram, smallest_eigenvalue

@@ -7,8 +7,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import given
-from ....theory.declare import false
+from ....theory import false, given
 from ....theory.slow import norm
 from ....theory.slow_spectrum import operator_norm
 from .. import quantities, twins

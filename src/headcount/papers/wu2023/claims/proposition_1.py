@@ -7,8 +7,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Bound, decided, given
-from ....theory.declare import false
+from ....theory import Bound, decided, false, given
 from ....theory.slow import norm
 from .. import quantities, twins
 from ..constants import Constants, Symbols, state

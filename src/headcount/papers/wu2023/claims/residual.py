@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory.declare import false
+from ....theory import false
 from ....theory.slow import flat, norm
 from .. import quantities, twins
 from ..constants import state

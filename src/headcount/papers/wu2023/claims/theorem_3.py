@@ -13,8 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ....core import self_attention
-from ....theory import Sides
-from ....theory.declare import false
+from ....theory import Sides, false
 from ....theory.slow import dot, norm, softmax
 from ....theory.slow_spectrum import extreme_eigenvalues
 from ..constants import state
