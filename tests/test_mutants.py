@@ -73,7 +73,7 @@ def test_a_sample_is_named_and_covers_papers_proofs_training_and_the_lab() -> No
     assert len(set(first)) == 9
     assert drawn(["theory/domain.py"], 4, "a") == first[:4]
     paths = driver.sources(driver.ROOT)
-    wanted = {"papers/wu2023/naive.py", "papers/arda2026/figures/fig2.py", "lab/_store.py"}
+    wanted = {"papers/wu2023/twins.py", "papers/arda2026/figures/fig2.py", "lab/_store.py"}
     assert wanted | {"theory/_balls.py", "training/_train.py", "kernels/_margin.py"} <= set(paths)
     every = drawn(paths, None, "")
     assert len({mutant.name for mutant in every}) == len(every)

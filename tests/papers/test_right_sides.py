@@ -22,7 +22,7 @@ from headcount.papers.deora2024 import naive
 from headcount.theory import Claim, claims
 from headcount.theory._claim import generator
 from headcount.theory._pytree import arrays_of
-from headcount.theory._slow_sides import slow_checks, slow_data
+from headcount.theory._slow_sides import SlowCheck, slow_checks, slow_data
 from headcount.theory.slow import FLOATS
 
 BOUNDED = [
@@ -89,11 +89,19 @@ def _start_distance(data: Any) -> float:
     return sum(nu**2 * float(np.sum(np.square(v))) for nu, v in blocks) / len(data["c0"])
 
 
+def checks_of(claim: Claim, instance: Any, variant: str) -> list[SlowCheck]:
+    """The hypotheses by their slow twins, and by themselves where they have none."""
+    with float64():
+        own = [h for h in claim.hypotheses if h.naive is None]
+        rest = [SlowCheck(h.name, h.value(instance), h.limit(instance, variant)) for h in own]
+    return [*slow_checks(claim, FLOATS, arrays_of(instance), variant), *rest]
+
+
 def slow_step(name: str, instance: Any, variant: str) -> float | None:
     """The step size that is taken where none is given: the largest that the hypotheses allow."""
     if claims[name].paper == "arda2026":
         return instance.tau**-0.5 if hasattr(instance, "eta") else None
-    for check in slow_checks(claims[name], FLOATS, arrays_of(instance), variant):
+    for check in checks_of(claims[name], instance, variant):
         if check.name.startswith(("eta", "gamma")):
             return float(check.limit * getattr(instance, STEP[claims[name].paper]))
     return None
@@ -135,7 +143,7 @@ def test_what_a_setting_decides_is_what_the_slow_hypotheses_say(name, variant):
     claim = claims[name]
     for drawn in instances_of(name):
         instance, setting = tied(name, drawn)
-        checks = slow_checks(claim, FLOATS, arrays_of(instance), variant)
+        checks = checks_of(claim, instance, variant)
         slow = [stands(check.value, check.limit) for check in checks]
         for check in claim.requires(setting, variant):
             found = stands(check.value, check.threshold)
