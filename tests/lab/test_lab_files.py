@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from pathlib import Path
 
 import h5py
@@ -127,8 +128,17 @@ def test_a_damaged_result_is_set_aside_and_recomputed(
     assert_same(plan, out, fresh)
 
 
-def test_a_full_disk_corrupts_nothing(
-    tmp_path: Path, plan: lab.Plan, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "make room"),
+        (errno.EDQUOT, "make room"),
+        (errno.EROFS, "make it writable or name another --out"),
+        (errno.EACCES, "make it writable or name another --out"),
+    ],
+)
+def test_a_disk_that_takes_no_more_corrupts_nothing(
+    tmp_path: Path, plan: lab.Plan, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
 ) -> None:
     write, count = core.write_and_close, 0
 
@@ -138,11 +148,12 @@ def test_a_full_disk_corrupts_nothing(
             count += 1
             if count > 5:
                 write(descriptor, data[: len(data) // 2])
-                raise OSError(errno.ENOSPC, "No space left on device")
+                raise OSError(number, os.strerror(number))
         write(descriptor, data)
 
     monkeypatch.setattr("headcount.core._files.write_and_close", full_after_five)
-    with pytest.raises(lab.StorageError, match=r"No space left on device; .*intact.* run the same"):
+    told = rf"{os.strerror(number)}; what was finished is saved and intact, {advice} and run the"
+    with pytest.raises(lab.StorageError, match=told):
         lab.run_plan(plan, tmp_path / "out", workers=0)
     monkeypatch.undo()
     assert not list((tmp_path / "out").rglob("*.tmp"))

@@ -22,7 +22,7 @@ import toy_figure
 from lab_checks import Messages, assert_same
 
 from headcount import core, lab, report
-from headcount.lab import _sweep, _trial
+from headcount.lab import _reporting, _sweep, _trial
 from headcount.lab._errors import TrialStopped
 from headcount.lab._signals import like_ctrl_c
 
@@ -236,8 +236,9 @@ def test_a_terminal_that_went_away_ends_no_sweep(tmp_path: Path, plan) -> None:
     assert lab.run_plan(plan, tmp_path, workers=0, reporter=reporter).run == 12
 
 
-def test_the_time_left_has_an_error(plan) -> None:
-    sweep = lab.Sweep(planned=10, work_total=10.0, work_done=5.0, started=time.monotonic() - 100)
+def test_the_time_left_has_an_error(plan, monkeypatch) -> None:
+    monkeypatch.setattr(_reporting, "time", SimpleNamespace(monotonic=lambda: 1100.0))
+    sweep = lab.Sweep(planned=10, work_total=10.0, work_done=5.0, started=1000.0)
     low, high = sweep.seconds_left()
     assert low == high == pytest.approx(100, rel=0.01)
     sweep.ratios += [1.0, 2.0, 2.0, 2.0, 6.0]
@@ -246,6 +247,8 @@ def test_the_time_left_has_an_error(plan) -> None:
     assert high == pytest.approx(100 * 4.4 / 2, rel=0.01)
     assert report.time_left(sweep) == "1 min 10 s to 3 min 40 s left"
     assert report.estimate_error(sweep) == "trials took 1.4 to 4.4 times their estimate"
+    sweep.ratios += [100.0] * 5
+    assert report.estimate_error(sweep) == "trials took 1.9 to 100 times their estimate"
     assert report.time_left(lab.Sweep(planned=1, work_total=1.0)) == "? left"
 
 

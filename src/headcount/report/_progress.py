@@ -73,7 +73,8 @@ def estimate_error(sweep: Sweep) -> str:
     low, high = sweep.ratio_range()
     if math.isnan(low):
         return ""
-    return f"trials took {low:.2g} to {high:.2g} times their estimate"
+    first, last = (f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}" for ratio in (low, high))
+    return f"trials took {first} to {last} times their estimate"
 
 
 class LineReporter(Reporter):
