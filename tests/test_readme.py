@@ -56,7 +56,7 @@ def test_the_best_reproduction_is_shown(tmp_path):
         folder = tmp_path / "figures" / "arda2026-fig1" / scale
         folder.mkdir(parents=True)
         content = {"figure": "arda2026/fig1", "scale": scale, "seeds": [0, 1], "options": {}}
-        content["verdicts"] = [{"outcome": outcome}] * 3
+        content["verdicts"] = [{"claim": "a", "outcome": outcome, "sentence": "b"}] * 3
         (folder / "verdicts.json").write_text(json.dumps(content))
     (entry,) = verdicts.collect([tmp_path]).values()
     assert entry == {"scale": "paper", "seeds": 2, "outcomes": {"inconclusive": 3}}

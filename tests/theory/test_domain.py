@@ -214,6 +214,6 @@ def test_scores_of_lemma_18_are_not_all_high(L: int) -> None:
     kind = claims["deora2024/lemma-18"].instance_class
     assert kind is not None
     numbers = {"A": np.array(1.0), "B": np.array(0.0), "Gamma": np.array(1.0), "eps": np.array(0.5)}
-    assert kind(np.ones(3), **numbers, L=2).problem() is None
+    assert kind(r=np.ones(3), **numbers, L=2).problem() is None
     with pytest.raises(BadArgument, match="leaves none of 3 scores outside"):
-        kind(np.ones(3), **numbers, L=L)
+        kind(r=np.ones(3), **numbers, L=L)

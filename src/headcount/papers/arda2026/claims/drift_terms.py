@@ -144,7 +144,8 @@ def _(num, i):
 )
 def eq_37(i):
     """Per head and sample, the change of grad f from phi0 to phi (all blocks)."""
-    return jnp.max(jnp.hypot(*quantities.per_head_norms(feature_change(i))))
+    c, theta = quantities.per_head_norms(feature_change(i))
+    return jnp.max(jnp.sqrt(c**2 + theta**2))  # jnp.hypot divides, which balls around 0 cannot
 
 
 @eq_37.twin
