@@ -205,7 +205,7 @@ class OneProduct(SumOfProducts):
 class ScalarWeights(Record):
     """One sample with d = 1 and standard normals for every weight of d_m units."""
 
-    x = Reals("T", largest=30.0)
+    x = Reals("T", largest=30.0, drawn=(0.4, 2.7))
     g_Q = Reals("d_m", largest=30.0, drawn=(1.0, 1.5))
     g_K = Reals("d_m", largest=30.0, drawn=(1.0, 1.5))
     g_V = Reals("d_m", largest=30.0, drawn=(1.0, 1.5))
