@@ -7,6 +7,7 @@ right side as a function of a setting, an independent slow evaluation, and where
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..core import BadArgument, Call, Named, float64
+from ._forms import Form, quoted
 from ._frequency import Experiment
 
 Instance = Any
@@ -182,16 +184,6 @@ def generator(key: PRNGKeyArray) -> np.random.Generator:
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One form of a claim: as printed, corrected, sharp or measured, and why it exists."""
-
-    text: str
-    erratum: str | None = None
-    fails: bool = False
-    """Known to be false: a certificate is shipped."""
-
-
 @dataclass(frozen=True, eq=False)
 class Claim(Named):
     """One statement of a paper; see the module's docstring and docs/theory.md."""
@@ -206,7 +198,7 @@ class Claim(Named):
     naive: Callable[[Any, Mapping[str, Any], str], NaiveSides] | None
     """The slow twin; None for a lemma, which is proved on its jaxpr alone."""
     families: tuple[Family, ...]
-    variants: Mapping[str, Variant]
+    variants: Mapping[str, Form]
     default: str
     hypotheses: tuple[Hypothesis, ...] = ()
     targets: Callable[[], tuple[Instance, ...]] = tuple
@@ -222,6 +214,8 @@ class Claim(Named):
     """The hypotheses that are measured on an audited run, beside those that the setting decides."""
     needs_event: bool = False
     """Whether the printed statement is conditioned on an event; instances use what was realised."""
+    no_rival: str = ""
+    """Why an inequality has no trivial rival, where it has none (`Sides.trivial`)."""
     errata: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     factor: float = field(default=1.0, repr=False)
@@ -234,6 +228,11 @@ class Claim(Named):
     def paper(self) -> str:
         """The citation key, the part of the id before the slash."""
         return self.id.split("/")[0]
+
+    @functools.cached_property
+    def forms(self) -> dict[str, Form]:
+        """Every form with its role and its quotation."""
+        return quoted(self.id, self.variants)
 
     def variant(self, name: str | None) -> str:
         """The variant's name, checked; None means the default one."""

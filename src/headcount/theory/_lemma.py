@@ -23,7 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import BadArgument
-from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides, Variant
+from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides
+from ._forms import Form
 from ._possible_sizes import first_possible
 from ._pytree import axes_of, instance_class
 from ._spaces import Size, Sizes, Space
@@ -189,7 +190,7 @@ def _declared(
     shape = _instance_class(name, spaces, sizes)
     label = next(iter(constants), "")
     forms: dict[str, float] = constants.get(label, {})
-    variants = {key: Variant(f"{label} = {value!r}") for key, value in forms.items()}
+    variants = {key: Form(f"{label} = {value!r}") for key, value in forms.items()}
     text = inspect.cleandoc(function.__doc__ or name.replace("_", " "))
 
     def points(instance: Instance) -> dict[str, Any]:
@@ -210,7 +211,7 @@ def _declared(
         sides=sides,
         naive=None,
         families=(),
-        variants=variants or {"stated": Variant("as stated")},
+        variants=variants or {"stated": Form("as stated")},
         default=next(iter(variants), "stated"),
         hypotheses=tuple(_hypothesis(h, points) for h in hypotheses),
         function=function,

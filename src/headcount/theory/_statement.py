@@ -28,8 +28,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ._claim import Bound, Check, Claim, Hypothesis, Kind, Sides, Variant
-from ._forms import Forms, variants_of
+from ..core import BadArgument
+from ._claim import Bound, Check, Claim, Hypothesis, Kind, Sides
+from ._forms import Form, Forms, forms_of
 from ._frequency import Experiment, delta_of
 from ._lemma import Given
 from ._record import Record, Shape
@@ -187,6 +188,7 @@ class Statements:
         right: Right | None = None,
         promise: Right | None = None,
         trivial: Callable[[Any], Any] | None = None,
+        no_rival: str = "",
         asks: tuple[str, ...] | None = None,
         given: tuple[Given, ...] = (),
         tight: Sequence[Any] | Callable[[], Sequence[Any]] = (),
@@ -203,19 +205,22 @@ class Statements:
         place of its proof; `says` is the formula in LaTeX, the docstring the statement in words.
         `right` is the right side where constants alone make it, and the function then returns the
         left side only; `promise` is that of a setting where the function itself returns both sides;
-        `trivial(k)` is what is known without the claim. `asks` names
-        the fields whose spaces are hypotheses: by default those that the function takes, all where
-        it takes the point whole. `given` are hypotheses beside those,
-        `tight` known worst points, `shapes` where a search begins in place of the record's,
-        `notes` the notes on the text.
+        `trivial(k)` is what is known without the claim, `no_rival` why there is no such thing.
+        `asks` names the fields whose spaces are hypotheses: by default those that the function
+        takes, all where it takes the point whole. `given` are hypotheses beside those, `tight`
+        known worst points, `shapes` where a search begins in place of the record's, `notes` the
+        notes on the text.
         """
+        if trivial is not None and no_rival:
+            fix = "give the rival or the reason that there is none"
+            raise BadArgument("no_rival", no_rival, f"{name} has a rival, trivial", fix=fix)
         declared = {"where": where, "says": says, "proved": proved, "notes": notes, "also": also}
         return lambda function: claims.add(  # type: ignore[return-value]
             self._statement(
-                function, name, title, on, variants_of(forms),
+                function, name, title, on, forms_of(forms),
                 None if right is None else RightSide(right),
                 None if promise is None else RightSide(promise), trivial, given, tight,
-                kind=kind, asks=asks, shapes=shapes, declared=declared, **more,
+                kind=kind, asks=asks, shapes=shapes, declared=declared, no_rival=no_rival, **more,
             )
         )  # fmt: skip
 
@@ -268,7 +273,7 @@ class Statements:
         name: str,
         title: str,
         on: type[Record],
-        variants: dict[str, Variant],
+        variants: dict[str, Form],
         right: RightSide | None,
         promise: RightSide | None,
         trivial: Callable[[Any], Any] | None,
