@@ -39,7 +39,7 @@ from .model import PooledAttentionParams
 from .records import LABELS, TOKENS_AND_QUERY, Head, Near, Softmax, Target
 from .runs import Run, RunTrace, head_summary, sample_terms, step_terms
 from .setting import Setting
-from .transport import Goal, goal_of
+from .needed_transport import Goal, goal_of
 
 BLOCKS = ("c", "U", "W")
 PER_STEP = ("loss", "gradient", "excess", "cross", "residual", "output", "e_lin", "e_cof", "values")
