@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ..core import BadArgument, check_choice, check_kind, papers, read_tables
 
@@ -123,9 +124,9 @@ def _form(given: str | tuple[str, str] | Form) -> Form:
 
 
 @functools.cache
-def quotes_in(reference: str) -> Mapping[str, Mapping[str, Mapping[str, object]]]:
+def quotes_in(reference: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """The tables [claim.form] of "package:quotes.toml", each checked: claim -> form -> keys."""
-    found: dict[str, dict[str, dict[str, object]]] = {}
+    found: dict[str, dict[str, dict[str, Any]]] = {}
     for claim, forms in read_tables(reference).items():
         for name, table in check_kind(claim, forms, dict, fix=_TABLES).items():
             where = f"{reference} [{claim}.{name}]"
@@ -136,7 +137,7 @@ def quotes_in(reference: str) -> Mapping[str, Mapping[str, Mapping[str, object]]
                 raise BadArgument("key", unknown[0], problem, fix=f"use {', '.join(_KEYS)}")
             quote = {k: tuple(v) if isinstance(v, list) else v for k, v in keys.items()}
             try:
-                form = Form("", **quote)  # type: ignore[arg-type]
+                form = Form("", **quote)
             except BadArgument as error:
                 problem = f"{error.problem} (in {where})"
                 raise BadArgument(error.argument, error.value, problem, fix=error.fix) from None
@@ -160,8 +161,8 @@ def quoted(claim: str, forms: Mapping[str, Form]) -> dict[str, Form]:
             problem = f"is no form of {claim} (in {reference})"
             raise BadArgument("form", form, problem, fix=f"use {', '.join(forms)}")
     made = {key: replace(form, **quotes.get(key, {})) for key, form in forms.items()}
-    for form in made.values():
-        for other in form.beside:
+    for one in made.values():
+        for other in one.beside:
             if other not in made:
                 problem = f"is no form of {claim}"
                 raise BadArgument("beside", other, problem, fix=f"use {', '.join(made)}")
