@@ -135,7 +135,9 @@ def quotes_in(reference: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
             if unknown:
                 problem = f"is no key of {where}"
                 raise BadArgument("key", unknown[0], problem, fix=f"use {', '.join(_KEYS)}")
-            quote = {k: tuple(v) if isinstance(v, list) else v for k, v in keys.items()}
+            quote: dict[str, Any] = {
+                k: tuple(v) if isinstance(v, list) else v for k, v in keys.items()
+            }
             try:
                 form = Form("", **quote)
             except BadArgument as error:
