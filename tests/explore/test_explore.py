@@ -12,7 +12,7 @@ import pytest
 from headcount import explore
 from headcount.cli import run
 from headcount.cli._explore import ADDRESS, _server
-from headcount.papers.arda2026.setting import Setting
+from headcount.papers.arda2026 import Setting
 from headcount.theory import claims
 
 ARDA = explore.Sizes("arda2026")

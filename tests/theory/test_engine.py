@@ -14,8 +14,8 @@ from scipy import stats
 from headcount.cli._falsify import falsify_command
 from headcount.cli._recheck import recheck_command
 from headcount.core import BadArgument, activation_named
+from headcount.papers.arda2026 import Setting
 from headcount.papers.arda2026.constants import constants, event_radius, event_radius_exact
-from headcount.papers.arda2026.setting import Setting
 from headcount.theory import (
     Check,
     Kind,

@@ -14,12 +14,19 @@ from headcount.cli import run as command
 from headcount.cli._audit import audited as audited_run
 from headcount.core import BadArgument, float64, stream
 from headcount.data import Arrays
+from headcount.papers.arda2026 import (
+    Head,
+    Near,
+    PooledAttentionParams,
+    Run,
+    RunTrace,
+    Target,
+    simulate,
+    slack,
+    subject,
+)
 from headcount.papers.arda2026 import audit as module
-from headcount.papers.arda2026.audit import slack, subject
-from headcount.papers.arda2026.model import PooledAttentionParams
-from headcount.papers.arda2026.records import Head, Near, Target
-from headcount.papers.arda2026.runs import Run, RunTrace, simulate
-from headcount.papers.arda2026.transport import TOO_LARGE, goal_of
+from headcount.papers.arda2026.needed_transport import TOO_LARGE, goal_of
 from headcount.theory import claims, judge, stored_iterates
 from headcount.theory._audit import ask
 from headcount.training import TrainConfig, build, read_run, run_config

@@ -20,7 +20,7 @@ from headcount.core import BadArgument
 from headcount.data import pad
 from headcount.models.text import LayerwiseMargin, load_checkpoint, random_encoder
 from headcount.papers.deora2024.figures import text, text_kernel
-from headcount.papers.wu2023.measurements.text import pretrained_tokens
+from headcount.papers.wu2023.figures.fig1 import pretrained_tokens
 
 OWN = {"model": "tiny", "data": "templates"}
 CONFIG = {

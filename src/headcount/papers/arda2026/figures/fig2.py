@@ -27,8 +27,8 @@ from ....lab import (
     separation,
     tick_at,
 )
-from ..measurements.problem import complete
-from ..measurements.recurrent import MODELS, NORMS, memory, recurrent
+from .problem import complete
+from .recurrent import MODELS, NORMS, memory, recurrent
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -19,8 +19,8 @@ from ....lab import (
     separation,
     threshold,
 )
-from ..measurements.synthetic import NORMALISATIONS, descent, run_settings
 from .curves import SCALINGS, by_seed, draw_curve, finish, with_stability
+from .descent import NORMALISATIONS, descent, run_settings
 from .fig2 import NOTES, SCALES, mark_divergence
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ...training import Built
 from .constants import approximation, label_envelope
 from .model import PooledAttention, PooledAttentionParams
 from .teacher import TransportTeacher
-from .transport_map import TransportVectors
+from .transport_map import TransportVectors, transported
 
 TINY = 1e-9
 """The least nu of a run: displacements are kept in units of nu, so it must be positive."""
@@ -36,16 +36,6 @@ LEAST, MOST = -12, 3
 """Powers of ten between which the ridge is sought, in units of the mean eigenvalue of K."""
 SHOWN = 512
 """Samples on which the need of a teacher's labels is shown: it enters no verdict."""
-
-
-def transported(start: PooledAttentionParams, v: TransportVectors) -> PooledAttentionParams:
-    """phi~ = phi0 + (v_c, c0 v_u, c0 v_w)/sqrt m [arda2026, Eq. (10)]."""
-    c0, root = np.asarray(start.c), math.sqrt(len(start.c))
-    return PooledAttentionParams(
-        c0 + np.asarray(v.v_c) / root,
-        np.asarray(start.U) + c0[:, None] * np.asarray(v.v_u) / root,
-        np.asarray(start.W) + c0[:, None, None] * np.asarray(v.v_w) / root,
-    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Steps of the proof of Lemma 5 of arda2026 that are false as written (and harmless)."""
+"""Steps of the proof of Lemma 5 of arda2026 as written; the lemma does not need them so."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 
+from ....core import pooled_attention, softmax_covariance_times
 from ....theory import Box, Positive, Reals, Record, false
-from ....theory.slow import dot, softmax
+from ....theory.families import safe_norm
+from ....theory.slow import dot, norm, softmax, times
+from .. import twins
 from ..constants import state
+from ..records import Head
+from .facts_1_to_3 import antipodal
 
 step = functools.partial(state.claim, proved="App. A.6")
 LARGEST = 400
@@ -196,3 +201,31 @@ def _(num, l, form):
     two = num.number(2)
     bound = two if form == "printed" else num.exp(num.log(two) * num.total(l))
     return 1 / num.sqrt(product), bound
+
+
+@step(
+    "lemma-5-step",
+    "Size of the vector that meets U in the proof of Lemma 5",
+    where="App. A.6 (iii)",
+    on=Head,
+    says=r"\|\sigma'(U^\top a)Mv_wq_X\|_2\le\nu_w",
+    forms={
+        "printed": false("without s1: fails when s1 > 1", "E6"),
+        "corrected": ("with s1", "E6"),
+    },
+    tight=lambda: (antipodal("erf", U=0.0),),
+)
+def lemma_5_step(head, form):
+    """|s'(U.a) M v_w q| <= nu_w (printed) or s1 nu_w (corrected); here nu_w = 1."""
+    alpha = pooled_attention(head.X, head.W, head.q)
+    image = softmax_covariance_times(head.X, alpha, head.v @ head.q)
+    lhs = jnp.abs(head.sigma.derivative(head.U @ (alpha @ head.X))) * safe_norm(image)
+    return lhs, 1.0 if form == "printed" else head.sigma.sigma1
+
+
+@lemma_5_step.twin
+def _(num, head, k, form):
+    unit = twins.one_head(num, head)
+    image = times(unit.M, times(head["v"], head["q"]))
+    lhs = abs(unit.slope) * norm(num, image)
+    return lhs, num.number(1) if form == "printed" else k.bounds[1]

@@ -15,8 +15,7 @@ from jaxtyping import Float
 
 from ....core import Array
 from ....lab import Context, Measurement
-from ..indrnn import IndRNN
-from ..model import PooledAttention
+from ..model import IndRNN, PooledAttention
 from .problem import TrainingCheckpoint
 
 MODELS = {"Transformer": "arda2026", "IndRNN": "indrnn"}

@@ -85,8 +85,8 @@ def transport_shift(config: Mapping[str, Any], own: Student) -> PooledAttentionP
     from ..transport_map import transported
 
     teacher: Any = own.data
-    transport = teacher.transport(config["seeds"][0], own.x)
-    point = transported(own.initial.c, own.initial.U, own.initial.W, transport)
+    v = teacher.transport(config["seeds"][0], own.x)(*own.initial)
+    point = transported(own.initial, v)
     moved = (after - before for after, before in zip(point, own.initial, strict=True))
     return type(own.initial)(*moved)
 
