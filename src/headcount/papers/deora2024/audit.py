@@ -21,8 +21,8 @@ from ...theory import Observed, iterates_of, slack_table
 from ...training import Built, TrainConfig, build
 from ...training import Run as Trained
 from . import constants
-from .dm1 import DM1
 from .definition_1 import GoodStart, Heads, check_labels, check_model, good_start, mixture_margins
+from .dm1 import DM1
 from .mixture import offered_mixtures
 from .model import MultiHeadParams
 from .records import Head, LeftOut, Model, Run, Start, TwoPoints

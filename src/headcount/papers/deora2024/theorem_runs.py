@@ -19,8 +19,8 @@ from ...theory import Verdict, claims, judge
 from . import constants
 from .audit import seen
 from .constants import Constants
-from .dm1 import DM1
 from .definition_1 import GoodStart, good_start
+from .dm1 import DM1
 from .model import HeadGroups
 from .records import LeftOut, Population, PopulationStart, Run, Start
 from .runs import simulate
