@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Finding, Trial, inside, mean, monotone, register, threshold
-from ..measurements.runs import LEVEL, dm1_run
 from .curves import (
     DM1_DEFAULTS,
     NOTES,
@@ -24,6 +23,7 @@ from .curves import (
     reference_line,
     scales,
 )
+from .training_run import LEVEL, dm1_run
 
 if TYPE_CHECKING:
     import xarray as xr

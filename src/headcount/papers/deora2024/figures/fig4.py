@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Finding, Trial, monotone, register
-from ..measurements.runs import dm2_run
 from .curves import (
     DM2_DEFAULTS,
     NOTES,
@@ -23,6 +22,7 @@ from .curves import (
     scales,
     share,
 )
+from .training_run import dm2_run
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -1,7 +1,7 @@
 """Claims of deora2024 about two points and the segment between them: GLQC, (14)-(16), (19).
 
 The largest loss on a segment is seen on a grid. Where it stands on the left that is a lower bound
-of it; where it stands on the right it is bounded above, cell by cell, as `along` says.
+of it; where it stands on the right it is bounded above, cell by cell, as `segments` says.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import jax.numpy as jnp
 from ....theory import given
 from ....theory.slow import dot
 from .. import fits, quantities
-from .. import naive as slow
-from ..along import SEEN
+from .. import twins as slow
 from ..constants import HESSIAN_TIERS, state
-from ..naive_along import SEEN as SLOWLY_SEEN
-from ..naive_along import NaiveSegment
 from ..records import TwoPoints
+from ..segments import SEEN
+from ..twins_segments import SEEN as SLOWLY_SEEN
+from ..twins_segments import SlowSegment
 
 on_segments = functools.partial(
     state.claim, on=TwoPoints, forms=HESSIAN_TIERS, proved="Sec. 6, App. B"
 )
 
 
-def _slow_segment(num: Any, points: Any) -> NaiveSegment:
-    return NaiveSegment(num, points, slow.parameters(points), slow.move(points))
+def _slow_segment(num: Any, points: Any) -> SlowSegment:
+    return SlowSegment(num, points, slow.parameters(points), slow.move(points))
 
 
 _FACTOR = {"sharp": Fraction(16, 15)}

@@ -5,34 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from ...theory.slow import Arithmetic, dot, softmax, times
-from . import naive, naive_constants
-from .naive import Data
+from . import twins, twins_constants
+from .twins import Data
 
 CELLS = 16
 SEEN = slice(None, None, 4)
 
 
-class NaiveSegment:
+class SlowSegment:
     """The twin of `Segment`."""
 
     def __init__(
         self, num: Arithmetic, data: Data, start: Any, move: Any, weights: Any = None
     ) -> None:
-        self.num, self.H = num, naive.total(num, data)
-        self.length = naive.length(num, data, move)
+        self.num, self.H = num, twins.total(num, data)
+        self.length = twins.length(num, data, move)
         along = [num.number(j) / CELLS for j in range(CELLS + 1)]
-        self.points = [naive.combined(start, move, a) for a in along]
+        self.points = [twins.combined(start, move, a) for a in along]
         n = len(data["y"])
         share = [num.number(1) / n] * n if weights is None else weights
-        margins = [naive.margins(num, data, point) for point in self.points]
-        losses = [[naive.softplus(num, -z) for z in row] for row in margins]
+        margins = [twins.margins(num, data, point) for point in self.points]
+        losses = [[twins.softplus(num, -z) for z in row] for row in margins]
         self.losses = [dot(share, row) for row in losses]
         self.tops = [self._top(data, start, move, share, margins, c) for c in range(CELLS)]
-        widths = [naive.widest(num, point) for point in self.points]
+        widths = [twins.widest(num, point) for point in self.points]
         self.N = num.largest([widths[0], widths[-1]])
         self.widths = [num.largest(list(pair)) for pair in zip(widths[1:], widths, strict=False)]
-        self.R, self.readout = naive.token_bound(num, data), data["readout"]
-        self.T, self.d = naive.shape(data)
+        self.R, self.readout = twins.token_bound(num, data), data["readout"]
+        self.T, self.d = twins.shape(data)
 
     def _top(self, data: Data, start: Any, move: Any, share: Any, margins: Any, cell: int) -> Any:
         """An upper bound of the loss in one cell."""
@@ -47,15 +47,15 @@ class NaiveSegment:
             fall = bend / (8 * CELLS**2)
             ends = num.smallest([margins[cell][i], margins[cell + 1][i]])
             low = num.largest([low, ends - fall])
-            room = room + share[i] * fall * num.exp(-naive.softplus(num, low))
-            covered = covered + share[i] * naive.softplus(num, -low)
+            room = room + share[i] * fall * num.exp(-twins.softplus(num, low))
+            covered = covered + share[i] * twins.softplus(num, -low)
         ends = num.largest([self.losses[cell], self.losses[cell + 1]])
         return num.smallest([ends + room, covered])
 
     def beta_3(self, tier: str) -> Any:
         """The larger of the two ends'."""
         sizes_ = (self.N, self.R, self.T, self.d, tier, self.readout)
-        return naive_constants.beta_3(self.num, *sizes_)
+        return twins_constants.beta_3(self.num, *sizes_)
 
     def highest(self) -> Any:
         """An upper bound of the loss on the segment."""
@@ -65,10 +65,10 @@ class NaiveSegment:
         """The factor of (19), from above."""
         num, sizes = self.num, (self.R, self.T, self.d, tier, self.readout)
         steepest = num.largest(
-            naive_constants.beta_3(num, N, *sizes) * top
+            twins_constants.beta_3(num, N, *sizes) * top
             for N, top in zip(self.widths, self.tops, strict=True)
         )
-        smooth = naive_constants.beta_2(
+        smooth = twins_constants.beta_2(
             num, self.N, self.R, self.H, self.T, self.d, tier, self.readout
         )
         return num.largest([1 + eta / num.sqrt(self.H) * steepest, eta * smooth])
@@ -79,9 +79,9 @@ def _head_bounds(
 ) -> tuple[Any, Any]:
     """(the least y f, the largest |f''|) of one head on one sample in one cell."""
     low, bend = num.number(0), num.number(0)
-    (U, W), (dU, dW) = naive.split(row, len(X[0])), naive.split(step, len(X[0]))
+    (U, W), (dU, dW) = twins.split(row, len(X[0])), twins.split(step, len(X[0]))
     first, middle, last = (num.number(2 * cell + j) / (2 * CELLS) for j in range(3))
-    for t, slot in naive.queries(len(X), readout):
+    for t, slot in twins.queries(len(X), readout):
         s, ds = ([dot(X[t], times(A, x)) for x in X] for A in (W, dW))
         v, dv = ([dot(u[slot], x) for x in X] for u in (U, dU))
         reads = [[a + at * b for a, b in zip(v, dv, strict=True)] for at in (first, last)]

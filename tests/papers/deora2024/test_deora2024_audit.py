@@ -7,17 +7,15 @@ import pytest
 
 from headcount.core import BadArgument, float64
 from headcount.data import Arrays
-from headcount.papers.deora2024 import observed
-from headcount.papers.deora2024.claims.leave_one_out import pairs_of
+from headcount.papers.deora2024 import audit
+from headcount.papers.deora2024.audit import merged, slack, subject
+from headcount.papers.deora2024.claims.lemma_11 import pairs_of
 from headcount.papers.deora2024.dm1 import DM1
-from headcount.papers.deora2024.mixture import Mixture
-from headcount.papers.deora2024.mixture_samples import first_phase_row, offered_mixtures
+from headcount.papers.deora2024.mixture import Mixture, first_phase_row, offered_mixtures
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
-from headcount.papers.deora2024.observed import merged
 from headcount.papers.deora2024.records import LeftOut
 from headcount.papers.deora2024.stability import leave_one_out
 from headcount.papers.deora2024.starts import zero
-from headcount.papers.deora2024.subject import slack, subject
 from headcount.theory import Outcome, claims
 from headcount.theory._audit import ask
 from headcount.training import TrainConfig, run_config
@@ -69,7 +67,7 @@ def test_leave_one_out_runs_are_asked_up_to_a_stated_size(monkeypatch: pytest.Mo
     )
     with float64():
         np.testing.assert_allclose(pairs_of(run, "v2").distance.T, alone.distance, rtol=1e-9)
-    monkeypatch.setattr(observed, "MOST_LEFT_OUT", 5**2 * 4 * 4**2 - 1)
+    monkeypatch.setattr(audit, "MOST_LEFT_OUT", 5**2 * 4 * 4**2 - 1)
     found = subject(small, 0, delta=0.05)
     assert found.instances(LeftOut) == ()
     assert "too many" in found.note

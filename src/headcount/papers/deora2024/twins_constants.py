@@ -7,7 +7,7 @@ from typing import Any
 
 from ...theory import Table
 from ...theory.slow import Arithmetic, dot
-from . import naive
+from . import twins
 
 Number = Any
 
@@ -131,7 +131,7 @@ class SlowConstants(Table):
     """The names of `constants.Constants`, from a point's nested lists."""
 
     @cached_property
-    def data(self) -> naive.Data:
+    def data(self) -> twins.Data:
         """The point as a model: a head alone is one group on one sample."""
         own = self.symbols
         if "readout" in own:
@@ -152,40 +152,40 @@ class SlowConstants(Table):
     @property
     def shape(self) -> tuple[Any, ...]:
         """What every beta_3 ends with."""
-        return *naive.shape(self.data), self.tier, self.readout
+        return *twins.shape(self.data), self.tier, self.readout
 
     @cached_property
     def R(self) -> Number:
-        return naive.token_bound(self.num, self.data)
+        return twins.token_bound(self.num, self.data)
 
     @cached_property
     def H(self) -> Number:
-        return naive.total(self.num, self.data)
+        return twins.total(self.num, self.data)
 
     @cached_property
-    def target(self) -> naive.Rows:
+    def target(self) -> twins.Rows:
         root = self.num.sqrt(self.H)
-        return naive.combined(naive.parameters(self.data), naive.move(self.data), 1 / root)
+        return twins.combined(twins.parameters(self.data), twins.move(self.data), 1 / root)
 
     @cached_property
     def D(self) -> Number:
-        moved = naive.length(self.num, self.data, naive.move(self.data))
+        moved = twins.length(self.num, self.data, twins.move(self.data))
         return moved / self.num.sqrt(self.H)
 
     @cached_property
     def N(self) -> Number:
         """A run speaks of its target."""
         if "dU" in self.data:
-            return naive.widest(self.num, self.target)
-        return naive.longest_readout(self.num, self.data)
+            return twins.widest(self.num, self.target)
+        return twins.longest_readout(self.num, self.data)
 
     @cached_property
     def L_theta(self) -> Number:
-        return naive.loss(self.num, self.data, self.target)
+        return twins.loss(self.num, self.data, self.target)
 
     @cached_property
     def L_0(self) -> Number:
-        return naive.loss(self.num, self.data, naive.parameters(self.data))
+        return twins.loss(self.num, self.data, twins.parameters(self.data))
 
     @property
     def eta(self) -> Number:
@@ -267,8 +267,8 @@ class SlowConstants(Table):
         return (2 if self.form == "corrected" else 1) * self.D
 
     @cached_property
-    def start(self) -> NaiveStart:
-        return NaiveStart(self.num, self.data)
+    def start(self) -> SlowStart:
+        return SlowStart(self.num, self.data)
 
     @property
     def g_0(self) -> Number:
@@ -308,24 +308,24 @@ class SlowConstants(Table):
         return self.num.sqrt(self.num.number(2)) * slope
 
 
-class NaiveStart:
+class SlowStart:
     """P1-P3 of a start."""
 
-    def __init__(self, num: Arithmetic, data: naive.Data) -> None:
-        self.num, self.H = num, naive.total(num, data)
+    def __init__(self, num: Arithmetic, data: twins.Data) -> None:
+        self.num, self.H = num, twins.total(num, data)
         root = num.sqrt(self.H)
-        self.rows = naive.parameters(data)
-        raw = naive.parameters({"U": data["vU"], "W": data["vW"]})
-        self.direction: naive.Rows = [[e / root for e in row] for row in raw]
-        parts = naive.samples(num, data, self.rows)
+        self.rows = twins.parameters(data)
+        raw = twins.parameters({"U": data["vU"], "W": data["vW"]})
+        self.direction: twins.Rows = [[e / root for e in row] for row in raw]
+        parts = twins.samples(num, data, self.rows)
         one = num.number(1)
-        self.B_2 = num.largest([one, naive.widest(num, self.rows)])
+        self.B_2 = num.largest([one, twins.widest(num, self.rows)])
         self.B_Phi = num.largest([one] + [num.absolute(part.margin) for part in parts])
         self.gamma = num.smallest(
             [y * self._slope(data, part) / root for part, y in zip(parts, data["y"], strict=True)]
         )
         self.G = (2 * self.B_Phi - num.log(data["eps"])) / self.gamma
 
-    def _slope(self, data: naive.Data, part: naive.Sample) -> Number:
+    def _slope(self, data: twins.Data, part: twins.Sample) -> Number:
         rows = zip(data["k"], part.gradients, self.direction, strict=True)
         return self.num.total([k * dot(g, v) for k, g, v in rows])

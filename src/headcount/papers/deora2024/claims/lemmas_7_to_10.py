@@ -7,11 +7,10 @@ import functools
 import jax.numpy as jnp
 
 from ....theory import Sides
-from .. import naive_runs as slow
+from .. import twins_runs as slow
 from ..constants import HESSIAN_TIERS, state
 from ..fits import STEPS
-from ..hypotheses import DESCENT, NEAR, REACHABLE, SMOOTH_STEP, WIDE
-from ..records import Run
+from ..records import DESCENT, NEAR, REACHABLE, SMOOTH_STEP, WIDE, Run
 
 _SHARP_FIRST = {form: HESSIAN_TIERS[form] for form in ("sharp", "v2", "v1")}
 on_runs = functools.partial(

@@ -16,14 +16,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....theory import Check, Kind, Sides
-from .. import constants, naive_constants, naive_runs, quantities
-from .. import naive as slow
+from .. import constants, quantities, twins_constants, twins_runs
+from .. import twins as slow
 from ..constants import HESSIAN_TIERS, Constants, state
 from ..fits import fit_start, fit_surely, fit_surely_labelled, shape
-from ..hypotheses import STABLE_TRAINING, SURE_STEP, SURELY_REALIZED, WIDER
 from ..quantities import descended
-from ..records import Population, PopulationStart
-from .good_start import required
+from ..records import (
+    STABLE_TRAINING,
+    SURE_STEP,
+    SURELY_REALIZED,
+    WIDER,
+    Population,
+    PopulationStart,
+)
+from .corollary_5 import required
 
 
 def set_weights(n: int, m: int) -> tuple[Any, Any]:
@@ -67,7 +73,7 @@ def _slow_sets(num: Any, data: Any) -> Iterator[tuple[list[Any], list[list[Any]]
 def _slow_gap(num: Any, data: Any, bound: Any) -> tuple[Any, Any]:
     test, train = [], []
     for weights, _ in _slow_sets(num, data):
-        parts = slow.samples(num, data, naive_runs.path(num, data, weights)[-1])
+        parts = slow.samples(num, data, twins_runs.path(num, data, weights)[-1])
         own = num.total([w * p.loss for w, p in zip(weights, parts, strict=True)])
         test.append(slow.mean_loss(num, parts))
         train.append(own)
@@ -114,14 +120,14 @@ def lemma_3(i):
 def _(num, data):
     widths, distances = [], []
     for weights, rest in _slow_sets(num, data):
-        end = naive_runs.path(num, data, weights)[-1]
+        end = twins_runs.path(num, data, weights)[-1]
         widths.append(slow.widest(num, end))
         for lacking in rest:
-            other = naive_runs.path(num, data, lacking)[-1]
+            other = twins_runs.path(num, data, lacking)[-1]
             widths.append(slow.widest(num, other))
             distances.append(slow.length(num, data, slow.difference(end, other)))
     R, (T, _d) = slow.token_bound(num, data), slow.shape(data)
-    G = naive_constants.beta_1(num, num.largest(widths), R, T, data["readout"])
+    G = twins_constants.beta_1(num, num.largest(widths), R, T, data["readout"])
     return _slow_gap(num, data, 2 * G * num.total(distances) / len(distances))
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from ....theory import Check, Sides, false
 from ....theory.slow import dot
 from .. import constants, quantities
-from .. import naive as slow
+from .. import twins as slow
 from ..constants import Constants, state
 from ..fits import fit_start, shape
-from ..hypotheses import DIRECTION, SEPARABLE, TRAINING, reached
-from ..naive_constants import NaiveStart
-from ..records import Start
+from ..records import DIRECTION, SEPARABLE, TRAINING, Start, reached
+from ..twins_constants import SlowStart
 
 _realizable = functools.partial(fit_start, root=lambda k: k.realizable_root)
 STARTS = tuple(shape(_realizable, f, d=d, G=2) for f, d in (("v2", 2), ("v1", 2), ("sharp", 1)))
@@ -35,7 +34,7 @@ on_starts = functools.partial(state.claim, on=Start, shapes=STARTS)
 )
 def definition_1(gamma, k):
     """With P1 and |theta_*| = sqrt(2), the margin gamma of P3 is at most sqrt(2) beta_1(B_2). B_2,
-    B_Phi and the largest gamma of any start and data are measured by `start.good_start`."""
+    B_Phi and the largest gamma of any start and data are measured by `definition_1.good_start`."""
     return gamma, k.margin_ceiling
 
 
@@ -52,7 +51,7 @@ def _least_loss(i: Start) -> Any:
     return quantities.logistic(best)[0]
 
 
-def _slow_least_loss(num: Any, start: Any, s: NaiveStart) -> Any:
+def _slow_least_loss(num: Any, start: Any, s: SlowStart) -> Any:
     if len(start["X"][0]) > 1 or len(start["y"]) > 1:
         return num.number(0)
     part = slow.samples(num, start, s.rows)[0]

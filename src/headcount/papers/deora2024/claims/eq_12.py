@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....theory import Positive, Record, Sides, given
-from .. import constants, naive_constants
+from .. import constants, twins_constants
 from ..constants import state
-from ..records import Whole
+from ..spaces import Whole
 
 
 class FarTarget(Record):
@@ -84,7 +84,7 @@ def _(num, S, H, n, w, T, form):
     if form == "corrected":
         D = num.sqrt(heads + 2 * ell * ell * S * S / T) / (S * S)
         R = num.largest([num.number(1), S])
-        beta = naive_constants.beta_3(num, 3 * D + D / root_H, R, T, 1, "sharp")
+        beta = twins_constants.beta_3(num, 3 * D + D / root_H, R, T, 1, "sharp")
         return root_H, 18 * beta * D * D
     cube = heads + ell * ell * S * S
     demanded = cube * num.sqrt(cube) / S

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headcount.core import float64, stream
-from headcount.papers.deora2024 import along, constants, naive_along
+from headcount.papers.deora2024 import constants, segments, twins_segments
 from headcount.papers.deora2024 import quantities as model
 from headcount.theory import claims
 from headcount.theory._claim import generator
@@ -16,7 +16,7 @@ from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import FLOATS
 
-FINE = 50 * along.CELLS
+FINE = 50 * segments.CELLS
 SHAPES = [
     {"n": 2, "d": 1, "T": 2, "r": 2, "G": 1, "readout": "full"},
     {"n": 2, "d": 2, "T": 3, "r": 3, "G": 2, "readout": "full"},
@@ -28,10 +28,10 @@ SHAPES = [
 
 def compared(i):
     """Ratios of (highest, expansion) to what a fine grid sees, and the smallest of the cells'."""
-    segment = along.Segment(i, i.rows, i.move)
+    segment = segments.Segment(i, i.rows, i.move)
     points = i.rows[None] + jnp.linspace(0.0, 1.0, FINE + 1)[:, None, None] * i.move[None]
     losses = jax.vmap(lambda rows: model.loss(i, rows))(points)
-    inside = jnp.max(losses[:-1].reshape(along.CELLS, -1), axis=1)
+    inside = jnp.max(losses[:-1].reshape(segments.CELLS, -1), axis=1)
     cells = jnp.where(inside > 1e-280, segment.tops / inside, 1.0)  # beyond: subnormal numbers
     sizes = (i.R, i.T, i.d, "sharp", i.readout)
     N = jax.vmap(model.widest)(points)
@@ -63,7 +63,7 @@ def test_the_right_side_is_hardly_more_than_printed(name, monkeypatch):
     drawn = [claim.families[0].sample(stream(k, "cells", name)) for k in range(4)]
     tables = [slow_data(FLOATS, arrays_of(one)) for one in drawn]
     coarse = [np.ravel(claim.naive(FLOATS, data, "sharp")[1]) for data in tables]
-    monkeypatch.setattr(naive_along, "CELLS", 10 * along.CELLS)
+    monkeypatch.setattr(twins_segments, "CELLS", 10 * segments.CELLS)
     fine = [np.ravel(claim.naive(FLOATS, data, "sharp")[1]) for data in tables]
     for few, many in zip(coarse, fine, strict=True):
         np.testing.assert_array_less(many, few * (1 + 1e-9))

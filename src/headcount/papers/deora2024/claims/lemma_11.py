@@ -13,14 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....theory import Sides, false
-from .. import constants, naive_constants, naive_runs, quantities
-from .. import naive as slow
-from ..along import Segment
+from .. import constants, quantities, twins_constants, twins_runs
+from .. import twins as slow
 from ..constants import HESSIAN_TIERS, state
 from ..fits import fit, shape
-from ..hypotheses import SHORT_STEP, WIDER
-from ..naive_along import NaiveSegment
-from ..records import LeftOut
+from ..records import SHORT_STEP, WIDER, LeftOut
+from ..segments import Segment
+from ..twins_segments import SlowSegment
 
 
 def _shape(form: str, **sizes: int) -> dict[str, Any]:
@@ -87,14 +86,12 @@ def pairs_of(i: LeftOut, tier: str) -> Pairs:
 def slow_pairs(num: Any, run: Any) -> list[dict[str, list[Any]]]:
     """The twin of `pairs_of`: one table for each i."""
     n = len(run["y"])
-    whole = naive_runs.path(num, run)
+    whole = twins_runs.path(num, run)
     tables = []
     for i in range(n):
         weights = [num.number(0) if j == i else num.number(1) / n for j in range(n)]
-        steps = list(zip(whole, naive_runs.path(num, run, weights), strict=True))
-        segments = [
-            NaiveSegment(num, run, a, slow.difference(b, a), weights) for a, b in steps[:-1]
-        ]
+        steps = list(zip(whole, twins_runs.path(num, run, weights), strict=True))
+        segments = [SlowSegment(num, run, a, slow.difference(b, a), weights) for a, b in steps[:-1]]
         table = {
             "distance": [slow.length(num, run, slow.difference(a, b)) for a, b in steps],
             "own": [slow.samples(num, run, a)[i].loss for a, _ in steps[:-1]],
@@ -134,7 +131,7 @@ def _slow_own_share(num: Any, run: Any) -> Any:
     R, (T, _) = slow.token_bound(num, run), slow.shape(run)
 
     def share(table: Any, k: int) -> Any:
-        beta_1 = naive_constants.beta_1(num, table["width"][k], R, T, run["readout"])
+        beta_1 = twins_constants.beta_1(num, table["width"][k], R, T, run["readout"])
         return run["eta"] / len(run["y"]) * beta_1 * table["own"][k]
 
     return share

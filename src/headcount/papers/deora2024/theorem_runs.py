@@ -17,13 +17,13 @@ import numpy as np
 from ...core import check_choice, check_count, float64
 from ...theory import Verdict, claims, judge
 from . import constants
+from .audit import seen
 from .constants import Constants
+from .definition_1 import GoodStart, good_start
 from .dm1 import DM1
 from .model import HeadGroups
-from .observed import seen
 from .records import LeftOut, Population, PopulationStart, Run, Start
 from .runs import simulate
-from .start import GoodStart, good_start
 from .starts import two_phase_groups
 
 CONDITIONS = {"theorem-3": 18, "theorem-4": 128}

@@ -16,7 +16,7 @@ from ..constants import state
 from ..mixture import QUIET, Mixture, quiet
 from ..model import MultiHeadAttention
 from ..twins_mixture import SlowMixture
-from .tokenised_mixture import gamma_star
+from .proposition_2 import gamma_star
 
 
 class Scores(Record):

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...theory.slow import Arithmetic, dot
-from . import naive, naive_constants
-from .naive import Data, Number, Rows
-from .naive_along import NaiveSegment
+from . import twins, twins_constants
+from .twins import Data, Number, Rows
+from .twins_segments import SlowSegment
 
 
 @dataclass(frozen=True)
-class NaiveRun:
+class SlowRun:
     """The terms of `RunTrace`, as lists."""
 
     num: Arithmetic
@@ -35,7 +35,7 @@ class NaiveRun:
         """beta_3(theta) v beta_3(theta_k), k = 0..K-1."""
         N = [self.num.largest([self.N, width]) for width in self.widths[:-1]]
         return [
-            naive_constants.beta_3(self.num, x, self.R, *self.shape, tier, self.readout) for x in N
+            twins_constants.beta_3(self.num, x, self.R, *self.shape, tier, self.readout) for x in N
         ]
 
     def beta_2(self, tier: str) -> list[Number]:
@@ -43,66 +43,66 @@ class NaiveRun:
         pairs = zip(self.widths[:-1], self.widths[1:], strict=True)
         N = [self.num.largest(list(pair)) for pair in pairs]
         rest = (*self.shape, tier, self.readout)
-        return [naive_constants.beta_2(self.num, x, self.R, self.H, *rest) for x in N]
+        return [twins_constants.beta_2(self.num, x, self.R, self.H, *rest) for x in N]
 
 
 def target(num: Arithmetic, data: Data) -> Rows:
     """theta."""
-    root = num.sqrt(naive.total(num, data))
-    return naive.combined(naive.parameters(data), naive.move(data), 1 / root)
+    root = num.sqrt(twins.total(num, data))
+    return twins.combined(twins.parameters(data), twins.move(data), 1 / root)
 
 
 def distance(num: Arithmetic, data: Data) -> Number:
     """D."""
-    return naive.length(num, data, naive.move(data)) / num.sqrt(naive.total(num, data))
+    return twins.length(num, data, twins.move(data)) / num.sqrt(twins.total(num, data))
 
 
 def width(num: Arithmetic, data: Data) -> Number:
     """N."""
-    return naive.widest(num, target(num, data))
+    return twins.widest(num, target(num, data))
 
 
 def path(num: Arithmetic, data: Data, weights: list[Any] | None = None) -> list[Rows]:
     """theta_0..theta_K; `weights` replace 1/n."""
-    points = [naive.parameters(data)]
+    points = [twins.parameters(data)]
     for _ in range(int(data["K"])):
-        parts = naive.samples(num, data, points[-1])
-        g = naive.loss_gradient(num, data, parts, weights)
-        points.append(naive.combined(points[-1], g, -data["eta"]))
+        parts = twins.samples(num, data, points[-1])
+        g = twins.loss_gradient(num, data, parts, weights)
+        points.append(twins.combined(points[-1], g, -data["eta"]))
     return points
 
 
-def run(num: Arithmetic, data: Data) -> NaiveRun:
+def run(num: Arithmetic, data: Data) -> SlowRun:
     """Every term of a run."""
     goal, points = target(num, data), path(num, data)
     start = points[0]
-    samples = [naive.samples(num, data, point) for point in points]
-    gradients = [naive.loss_gradient(num, data, parts) for parts in samples[:-1]]
-    L_theta = naive.loss(num, data, goal)
-    towards = [naive.difference(goal, p) for p in points[:-1]]
+    samples = [twins.samples(num, data, point) for point in points]
+    gradients = [twins.loss_gradient(num, data, parts) for parts in samples[:-1]]
+    L_theta = twins.loss(num, data, goal)
+    towards = [twins.difference(goal, p) for p in points[:-1]]
     rises = [
         num.total([k * dot(a, b) for k, a, b in zip(data["k"], g, t, strict=True)])
         for g, t in zip(gradients, towards, strict=True)
     ]
-    return NaiveRun(
+    return SlowRun(
         num=num,
-        loss=[naive.mean_loss(num, parts) for parts in samples],
-        gradient=[naive.squared_length(num, data, g) for g in gradients],
-        away=[naive.length(num, data, naive.difference(p, goal)) for p in points],
-        moved=[naive.length(num, data, naive.difference(p, start)) for p in points],
-        widths=[naive.widest(num, p) for p in points],
+        loss=[twins.mean_loss(num, parts) for parts in samples],
+        gradient=[twins.squared_length(num, data, g) for g in gradients],
+        away=[twins.length(num, data, twins.difference(p, goal)) for p in points],
+        moved=[twins.length(num, data, twins.difference(p, start)) for p in points],
+        widths=[twins.widest(num, p) for p in points],
         highest=[
-            NaiveSegment(num, data, goal, naive.difference(p, goal)).highest() for p in points[:-1]
+            SlowSegment(num, data, goal, twins.difference(p, goal)).highest() for p in points[:-1]
         ],
         tangent=[
-            naive.mean_loss(num, parts) + rise - L_theta
+            twins.mean_loss(num, parts) + rise - L_theta
             for parts, rise in zip(samples[:-1], rises, strict=True)
         ],
         D=distance(num, data),
-        N=naive.widest(num, goal),
+        N=twins.widest(num, goal),
         L_theta=L_theta,
-        R=naive.token_bound(num, data),
-        H=naive.total(num, data),
-        shape=naive.shape(data),
+        R=twins.token_bound(num, data),
+        H=twins.total(num, data),
+        shape=twins.shape(data),
         readout=data["readout"],
     )
