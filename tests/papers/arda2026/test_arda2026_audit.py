@@ -136,7 +136,10 @@ def test_radii_below_nu_in_one_block_are_named(audited):
     small = subject(config(rho=(3.0, 3.0, 2.5)), 0, delta=0.05)
     found = verdict("theorem-1", small)
     assert found.outcome == "not applicable"
-    assert "rho >= nu in every block: largest nu - rho: 0.5 where at most 0 is allowed" in found.message
+    assert (
+        "rho >= nu in every block: largest nu - rho: 0.5 where at most 0 is allowed"
+        in found.message
+    )
     assert np.isnan(found.rhs)
     checks = claims["arda2026/theorem-1"].requires(small.setting, "printed")
     assert [check.name for check in checks if not check.holds] == [checks[0].name]
