@@ -18,15 +18,15 @@ class Table:
 
     def used(self) -> dict[str, Any]:
         """Those constants that were asked for, by name."""
-        own = _constants_of(type(self))
+        own = _constants_of(type(self).__mro__)
         return {name: value for name, value in vars(self).items() if name in own}
 
 
 @functools.cache
-def _constants_of(table: type[Table]) -> frozenset[str]:
+def _constants_of(kinds: tuple[type, ...]) -> frozenset[str]:
     """Counting asks one table at fifty thousand settings."""
     kept = functools.cached_property
-    return frozenset(n for k in table.__mro__ for n, v in vars(k).items() if isinstance(v, kept))
+    return frozenset(n for k in kinds for n, v in vars(k).items() if isinstance(v, kept))
 
 
 def used(table: Any) -> dict[str, Any]:

@@ -310,15 +310,16 @@ def decide(
     failed = [check for check in checks if not check.holds]
     if failed:
         worst = min(failed, key=lambda check: np.nan_to_num(check.margin, nan=-np.inf))
-        measured = (NOT_MEASURED, rhs) if claim.lower else (lhs,)
+        left, right = (NOT_MEASURED, rhs) if claim.lower else (lhs, NOT_MEASURED)
         return Verdict(
-            claim.id, name, Outcome.NOT_APPLICABLE, worst.failing, *measured,
+            claim.id, name, Outcome.NOT_APPLICABLE, worst.failing, left, right,
             hypotheses=checks, direction=direction,
         )  # fmt: skip
     constants = {key: float(value) for key, value in sides.constants.items()}
     outcome, message = _outcome(claim, sides, lhs, rhs, ratio)
-    found = (lhs, rhs, ratio, checks, constants)
-    return Verdict(claim.id, name, outcome, message, *found, direction=direction)
+    return Verdict(
+        claim.id, name, outcome, message, lhs, rhs, ratio, checks, constants, direction=direction
+    )
 
 
 def above_one(ratio: float) -> str:
