@@ -7,7 +7,7 @@ import pytest
 
 from headcount.core import BadArgument, activations, normal, stream
 from headcount.kernels import fit_slope, kernel_rate
-from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026 import PooledAttention
 from headcount.papers.wu2023.model import Encoder
 
 

@@ -28,8 +28,7 @@ from headcount.kernels import (
     train_linearised,
 )
 from headcount.models import outputs
-from headcount.papers.arda2026.model import PooledAttention
-from headcount.papers.arda2026.starts import unpaired
+from headcount.papers.arda2026 import PooledAttention, unpaired
 
 FEATURES = normal(stream(0, "features"), (5, 7))
 NEW = normal(stream(0, "new"), (3, 7))

@@ -20,8 +20,7 @@ from headcount.core import (
 )
 from headcount.kernels import Linearised, train_linearised
 from headcount.models import outputs
-from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
-from headcount.papers.arda2026.starts import unpaired
+from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams, unpaired
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.wu2023.model import Encoder
 from headcount.papers.wu2023.starts import ntk_normal

@@ -20,10 +20,10 @@ from headcount.theory import (
     Claim,
     Experiment,
     Family,
+    Form,
     Kind,
     Outcome,
     Sides,
-    Variant,
     _count,
     _falsify,
     _recheck,
@@ -80,7 +80,7 @@ def toy(**changes: Any) -> Claim:
         "sides": _difference,
         "naive": _difference_naive,
         "families": (Family("two", draw, lambda i: i),),
-        "variants": {"printed": Variant("as printed")},
+        "variants": {"printed": Form("as printed")},
         "default": "printed",
     }
     return Claim(**{**values, **changes})

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, losses
-from headcount.papers.arda2026.fast import arda2026_chunk
-from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026 import PooledAttention, arda2026_chunk
 from headcount.papers.deora2024.fast import deora2024_chunk
 from headcount.papers.deora2024.model import HeadGroups, LinearModel, LinearParams
 from headcount.papers.wu2023.fast import wu2023_chunk

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams
 from headcount.papers.deora2024.model import LinearModel, LinearParams
 from headcount.training import losses, naive_path
 

@@ -9,8 +9,7 @@ import pytest
 from flint import arb
 
 from headcount.core import activations
-from headcount.papers.arda2026 import constants
-from headcount.papers.arda2026.setting import Setting
+from headcount.papers.arda2026 import Setting, constants
 from headcount.theory import Outcome, claims, judge
 
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from headcount.papers.deora2024.applies import setup, where_it_applies
+from headcount.papers.deora2024.theorem_runs import setup, where_it_applies
 from headcount.theory import (
     Budget,
     Outcome,

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...theory import Statements, Table
 from ...theory.numbers import Number, exp, largest, log, smallest
-from .naive_constants import SlowConstants
+from .twins_constants import SlowConstants
 
 TIERS = ("v2", "v1", "sharp")
 

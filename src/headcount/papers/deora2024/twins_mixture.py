@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...theory.slow import Arithmetic, dot
-from .naive import Data
+from .twins import Data
 
 
 class SlowMixture:

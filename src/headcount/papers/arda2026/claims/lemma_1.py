@@ -10,7 +10,7 @@ from ....theory.slow import flat, norm
 from .. import quantities, twins
 from ..constants import state
 from ..records import Head, Near
-from .facts import antipodal
+from .facts_1_to_3 import antipodal
 
 
 @state.identity(

@@ -13,7 +13,7 @@ from ....theory.slow_spectrum import operator_norm
 from .. import quantities, twins
 from ..constants import state
 from ..records import Head
-from .facts import antipodal
+from .facts_1_to_3 import antipodal
 
 
 def extremes():

@@ -7,16 +7,14 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 
-from ....core import activation_named, pooled_attention, softmax_covariance_times
+from ....core import activation_named
 from ....theory import Bound, Check, false
 from ....theory.domain import MOST_ENTRIES, case_problem
-from ....theory.families import safe_norm
-from ....theory.slow import dot, flat, norm, times
+from ....theory.slow import dot, flat
 from .. import quantities, twins
 from ..constants import state
 from ..lemma_5_exact import MONOTONE, exact_probability
-from ..records import PAIRED, TOKENS_AND_QUERY, TRANSPORT, Approximation, Head
-from .facts import antipodal
+from ..records import PAIRED, TOKENS_AND_QUERY, TRANSPORT, Approximation
 
 
 def data_of(case):
@@ -217,32 +215,3 @@ def _(num, i):
             total = total + nu[2] * dot(flat(unit.grad_W), flat(i["vw"][k]))
         errors.append(abs(total / half - target))
     return num.largest(errors)
-
-
-@state.claim(
-    "lemma-5-step",
-    "Size of the vector that meets U in the proof of Lemma 5",
-    where="App. A.6 (iii)",
-    proved="App. A.6",
-    on=Head,
-    says=r"\|\sigma'(U^\top a)Mv_wq_X\|_2\le\nu_w",
-    forms={
-        "printed": false("without s1: fails when s1 > 1", "E6"),
-        "corrected": ("with s1", "E6"),
-    },
-    tight=lambda: (antipodal("erf", U=0.0),),
-)
-def lemma_5_step(head, form):
-    """|s'(U.a) M v_w q| <= nu_w (printed) or s1 nu_w (corrected); here nu_w = 1."""
-    alpha = pooled_attention(head.X, head.W, head.q)
-    image = softmax_covariance_times(head.X, alpha, head.v @ head.q)
-    lhs = jnp.abs(head.sigma.derivative(head.U @ (alpha @ head.X))) * safe_norm(image)
-    return lhs, 1.0 if form == "printed" else head.sigma.sigma1
-
-
-@lemma_5_step.twin
-def _(num, head, k, form):
-    unit = twins.one_head(num, head)
-    image = times(unit.M, times(head["v"], head["q"]))
-    lhs = abs(unit.slope) * norm(num, image)
-    return lhs, num.number(1) if form == "printed" else k.bounds[1]

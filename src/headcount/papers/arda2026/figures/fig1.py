@@ -27,10 +27,10 @@ from ....lab import (
     register,
     tick_at,
 )
-from ..measurements.problem import RADIUS, STEP_FACTORS, TEACHERS, complete, teacher_student
-from ..measurements.training import TRACE_POINTS, training
-from ..measurements.widths import approximation, linearisation
+from .errors_at_start import approximation, linearisation
+from .problem import RADIUS, STEP_FACTORS, TEACHERS, complete, teacher_student
 from .reference_numbers import FAITHFUL, RELEASED, WORDS, ReferenceSlope
+from .training import TRACE_POINTS, training
 
 if TYPE_CHECKING:
     import xarray as xr

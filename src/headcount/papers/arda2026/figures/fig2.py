@@ -24,8 +24,8 @@ from ....lab import (
     register,
     tick_at,
 )
-from ..measurements.problem import complete
-from ..measurements.recurrent import MODELS, NORMS, memory, recurrent
+from .problem import complete
+from .recurrent import MODELS, NORMS, memory, recurrent
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,8 +16,16 @@ from ....lab import (
     register,
     separation,
 )
-from .fixed_width import CHOICES, by_seed, draw_losses
-from .iterate_losses import AT_LEAST_HALF, ITERATES, SCALES, iterate_statistics, steps_trials
+from .fixed_width import (
+    AT_LEAST_HALF,
+    CHOICES,
+    ITERATES,
+    SCALES,
+    by_seed,
+    draw_losses,
+    iterate_statistics,
+    steps_trials,
+)
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -22,8 +22,7 @@ from ....lab import (
     register,
     tick_at,
 )
-from .fixed_width import CHOICES, by_seed
-from .iterate_losses import ITERATES, SCALES, iterate_statistics, steps_trial
+from .fixed_width import CHOICES, ITERATES, SCALES, by_seed, iterate_statistics, steps_trial
 
 if TYPE_CHECKING:
     import xarray as xr

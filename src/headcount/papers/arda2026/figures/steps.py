@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, draw_reference_slope, fitted_exponent, monotone, register
-from .fixed_width import CHOICES, by_seed, draw_losses
-from .iterate_losses import AT_LEAST_HALF, ITERATES, SCALES, iterate_statistics, steps_trials
+from .fixed_width import (
+    AT_LEAST_HALF,
+    CHOICES,
+    ITERATES,
+    SCALES,
+    by_seed,
+    draw_losses,
+    iterate_statistics,
+    steps_trials,
+)
 
 if TYPE_CHECKING:
     import xarray as xr

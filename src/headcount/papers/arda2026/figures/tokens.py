@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, Trial, fitted_exponent, over_seeds, power_law, register
-from ..measurements.training import training
-from ..measurements.widths import approximation, linearisation
+from .errors_at_start import approximation, linearisation
 from .fig1 import approximation_config, linearisation_config, training_config
 from .fixed_width import CHOICES, draw_losses, teacher_student_scales, with_defaults
+from .training import training
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....theory import false
-from .. import naive as slow
 from .. import quantities
+from .. import twins as slow
 from ..constants import HESSIAN_TIERS, state
 from ..records import SMALL_MODELS, Model, opposite_model
 

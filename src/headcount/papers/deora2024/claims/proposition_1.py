@@ -11,8 +11,8 @@ import numpy as np
 from ....theory.families import safe_norm
 from ....theory.slow import dot, flat, norm
 from ....theory.slow_spectrum import operator_norm
-from .. import naive as slow
 from .. import quantities
+from .. import twins as slow
 from ..constants import HESSIAN_TIERS, state
 from ..records import SMALL_HEADS, Head, opposite_tokens
 

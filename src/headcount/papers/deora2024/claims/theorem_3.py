@@ -8,11 +8,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from ....theory import Check, Given, Positive, Record, Sides, false, given
-from .. import constants, naive_constants, naive_runs
+from .. import constants, twins_constants, twins_runs
 from ..constants import HESSIAN_TIERS, Constants, state
 from ..fits import RUNS, fit_labelled, shape
-from ..hypotheses import REALIZED, SHORT_STEP, STRETCHED_STEP, WIDE, WIDE_STRETCHED
-from ..records import Run, Whole
+from ..records import REALIZED, SHORT_STEP, STRETCHED_STEP, WIDE, WIDE_STRETCHED, Run
+from ..spaces import Whole
 
 on_runs = functools.partial(
     state.claim,
@@ -52,7 +52,7 @@ def theorem_3(trace):
 
 @theorem_3.twin
 def _(num, run):
-    return num.total(naive_runs.run(num, run).loss[1:]) / int(run["K"])
+    return num.total(twins_runs.run(num, run).loss[1:]) / int(run["K"])
 
 
 @on_runs(
@@ -68,7 +68,7 @@ def theorem_3_last(trace):
 
 @theorem_3_last.twin
 def _(num, run):
-    done = naive_runs.run(num, run)
+    done = twins_runs.run(num, run)
     return done.loss[-1], num.total(done.loss[1:]) / int(run["K"])
 
 
@@ -86,7 +86,7 @@ def theorem_3_distance(trace, form):
 
 @theorem_3_distance.twin
 def _(num, run, form):
-    done = naive_runs.run(num, run)
+    done = twins_runs.run(num, run)
     factor = 1 + num.sqrt(num.number(13) / 3) if form == "sharp" else num.number(4)
     return done.moved[-1], factor * done.D
 
@@ -147,7 +147,7 @@ def eq_3(i, form):
 
 @eq_3.twin
 def _(num, R, N, D, T, d, form):
-    beta = naive_constants.beta_3(num, 3 * D + N, R, T, d, "v2")
+    beta = twins_constants.beta_3(num, 3 * D + N, R, T, d, "v2")
     shown = d * d * num.sqrt(num.number(T)) * R**5 * N * D**3
     return 18 * beta * D * D, (468 if form == "corrected" else _HIDDEN) * shown
 
@@ -173,7 +173,7 @@ def theorem_1_step(i, form):
 
 @theorem_1_step.twin
 def _(num, R, N, D, T, d, root_H, form):
-    rho = naive_constants.rho(num, 3 * D + N, R, root_H**2, T, d, "v2")
+    rho = twins_constants.rho(num, 3 * D + N, R, root_H**2, T, d, "v2")
     root_T, root_d = num.sqrt(num.number(T)), num.sqrt(num.number(d))
     shown = (N * D) ** 2 * d**4 * root_d * T * R**13
     shown = shown * (T if form == "corrected" else root_T)
@@ -210,6 +210,6 @@ def corollary_3(trace, k):
 
 @corollary_3.twin
 def _(num, run, k):
-    done, g_0 = naive_runs.run(num, run), k.stretched
+    done, g_0 = twins_runs.run(num, run), k.stretched
     loss = num.number(2) / k.K + 5 * g_0 * g_0 / (4 * k.eta * k.K)
     return [done.loss[-1], done.moved[-1]], [loss, 4 * g_0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import COLOURS, Measurement, Trial, over_seeds
-from ..measurements.runs import run_config
+from .training_run import run_config
 
 if TYPE_CHECKING:
     import xarray as xr

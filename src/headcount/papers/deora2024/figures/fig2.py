@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, Trial, inside, mean, monotone, register, threshold
-from ..measurements.runs import LEVEL, dm1_run
 from .curves import (
     DM1_DEFAULTS,
     NOTES,
@@ -22,6 +21,7 @@ from .curves import (
     reference_line,
     scales,
 )
+from .training_run import LEVEL, dm1_run
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
-from ..measurements.runs import dm1_run
 from .curves import (
     NOTES,
     RANGE,
@@ -18,6 +17,7 @@ from .curves import (
     points,
 )
 from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1, statistics
+from .training_run import dm1_run
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Finding, Trial, monotone, register, share
-from ..measurements.runs import dm2_run
 from .curves import (
     DM2_DEFAULTS,
     NOTES,
@@ -22,6 +21,7 @@ from .curves import (
     reference_line,
     scales,
 )
+from .training_run import dm2_run
 
 if TYPE_CHECKING:
     import xarray as xr

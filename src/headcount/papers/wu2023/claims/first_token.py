@@ -16,7 +16,7 @@ from ....theory.slow_spectrum import outer_gram, smallest_eigenvalue
 from ..constants import state
 from ..records import FirstToken
 from ..twins import Theta, attention, mixed
-from .features import lowest_of_relu, slow_lowest_of_relu
+from .relu_kernels import lowest_of_relu, slow_lowest_of_relu
 
 
 def tokens_of(case):

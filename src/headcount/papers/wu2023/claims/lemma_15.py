@@ -12,7 +12,7 @@ from ....theory.slow_spectrum import outer_gram, smallest_eigenvalue
 from .. import quantities, twins
 from ..constants import state
 from ..records import Network
-from .features import lowest_of_relu, slow_lowest_of_relu
+from .relu_kernels import lowest_of_relu, slow_lowest_of_relu
 
 on_networks = functools.partial(state.claim, on=Network)
 

@@ -20,8 +20,8 @@ from ....lab import (
     steps_below,
     threshold,
 )
-from ..measurements.synthetic import NORMALISATIONS, descent, run_settings
 from .curves import SCALINGS, by_seed, draw_curve, finish, with_stability
+from .descent import NORMALISATIONS, descent, run_settings
 from .fig2 import NOTES, SCALES, mark_divergence
 
 if TYPE_CHECKING:
