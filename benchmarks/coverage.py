@@ -66,6 +66,12 @@ def _exponent(rng: Rng, n: int, draw: Draw) -> lab.Finding:
     return lab.exponent("at the edge", X, rows, (-0.5, 0.0))
 
 
+def _slope(rng: Rng, n: int, draw: Draw) -> lab.Finding:
+    """The interval alone: an exponent that fails shows the half that decided."""
+    rows = X**-0.5 * np.exp(0.3 * draw(rng, (n, len(X))))
+    return lab.inside("at the edge", lab.loglog_slope(X, rows).slope, (-0.5, 0.0))
+
+
 def _monotone(rng: Rng, n: int, draw: Draw) -> lab.Finding:
     return lab.monotone("nothing but noise", X, draw(rng, (n, len(X))), "increasing")
 
@@ -91,14 +97,15 @@ KINDS: dict[str, tuple[Callable[[Rng, int, Draw], lab.Finding], float | None]] =
     "difference": (_difference, 0.0),
     "separation": (_separation, 2.0),
     "difference_from 2 seeds": (_reference, 0.0),
-    "exponent": (_exponent, -0.5),
+    "slope": (_slope, -0.5),
+    "exponent": (_exponent, None),
     "monotone, 4 points": (_monotone, None),
     "monotone, 2 points": (_two_points, None),
     "everywhere, 3 points": (_everywhere, None),
     "share": (_share, 0.5),
 }
 """The verdict, and the true value; none where the finding shows the worst of several."""
-_ON_LOGS = ("threshold on logs", "separation", "exponent", "everywhere, 3 points")
+_ON_LOGS = ("threshold on logs", "separation", "slope", "exponent", "everywhere, 3 points")
 
 
 def row(kind: str, noise: str, n: int, repetitions: int) -> dict[str, Any]:
