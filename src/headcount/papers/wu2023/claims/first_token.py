@@ -181,7 +181,7 @@ def wide_enough(case):
     says=r"\lambda_{\min}(\Phi\Phi^\top)\ge\tfrac34\lambda_*",
     forms={"printed": ("the constant that Omega hides is taken as 1", "E24")},
     no_rival=NOTHING,
-    cases=({**SMALL, "d_m": 3000},),
+    cases=({**SMALL, "d": 8, "d_m": 60},),
     problem=wide_enough,
 )
 def lemma_16_eigenvalue(X, Phi):

@@ -117,9 +117,8 @@ on_tables(
     "How the conditions get harder with N at the LeCun initialisation",
     "Theorem 1, (45), (46), (49), (50)",
     r"d_m=\tilde\Omega(N^3)",
-    "With C_* = 1, tau0 = d_m^{-1/2}, a fixed width and samples at right angles, the worse of right "
-    "over left side of (2) and (3) grows at most like N^{3/2}; it falls like d_m^{-1/2}, so that "
-    "widths of order N^3 are enough.",
+    "With C_* = 1, tau0 = d_m^{-1/2}, a fixed width and samples at right angles, the worse "
+    "ratio of (2) and (3) grows at most like N^{3/2}; it falls like d_m^{-1/2}: N^3 is enough.",
     ("the conditions themselves, as measured", "E2"),
     claimed=1.5,
 )
@@ -128,9 +127,9 @@ on_tables(
     "How the conditions get harder with N at the NTK initialisation",
     "Theorem 2, (60), (61)",
     r"d_m=\tilde\Omega(N)",
-    "With C_* = sqrt(d_m), tau0 = d_m^{-1}, a fixed width and samples at right angles, the worse of "
-    "right over left side of (2) and (3) grows at most like N^{3/2}; it falls like d_m^{-1/2}, so "
-    "that widths of order N^3 are enough. For widths of order N it would grow like N^{1/2}.",
+    "With C_* = sqrt(d_m), tau0 = d_m^{-1}, a fixed width and samples at right angles, the worse "
+    "ratio of (2) and (3) grows at most like N^{3/2}; it falls like d_m^{-1/2}: widths of order "
+    "N^3 do. Were widths of order N enough, it would grow like N^{1/2}.",
     {
         "measured": ("the conditions themselves, as measured", "E15"),
         "printed": ("growth like N^{1/2}, for which widths of order N are enough", "E15"),
