@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Num
 
-from ..core import Array, BadArgument, check_choice, check_fraction, check_numbers, integers, stream
+from ..core import Array, BadArgument, check_choice, check_fraction, integers, stream
+from ..core._checks import check_numbers
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,21 +16,18 @@ from ..lab import (
     CONFIRMED,
     INCONCLUSIVE,
     NOT_JUDGED,
-    Cost,
-    CostModel,
     Figure,
     Finding,
     Plan,
-    Problem,
     Store,
-    Survey,
     Trial,
     cost,
     figures,
-    planned,
-    remembered,
 )
-from ..lab import OUTCOMES as VERDICTS
+from ..lab._costs import CostModel
+from ..lab._plan import Cost, Survey, planned, remembered
+from ..lab._reporting import Problem
+from ..lab._verdicts import OUTCOMES as VERDICTS
 from ._progress import duration
 
 
