@@ -109,9 +109,36 @@ def test_monotone() -> None:
     bump[:, 2] += 0.5
     verdict = lab.monotone("c", X, bump, "decreasing")
     assert verdict.outcome == N
-    assert "between 16 and 32" in verdict.sentence
+    assert "change from 16 to 32" in verdict.sentence
     with pytest.raises(core.BadArgument, match="increasing, decreasing"):
         lab.monotone("c", X, FALLING, "down")
+
+
+def test_share_counts_seeds_not_entries() -> None:
+    hits = np.ones((6, 4))
+    assert lab.share("c", hits, above=0.5).outcome == C  # 6 of 6: from .54 on
+    five = lab.share("c", hits[:5], above=0.5)
+    assert (five.outcome, five.seeds) == (I, 5)
+    assert five.interval == pytest.approx((0.025**0.2, 1.0), rel=1e-9)
+    assert lab.share("c", hits[:1], above=0.5).outcome == I
+    hits[0, 1] = 0.0  # one entry of one seed
+    assert lab.share("c", hits, above=0.5).value == pytest.approx(5 / 6)
+    by_name = xr.DataArray(hits.T, dims=("m", "seed"))
+    assert lab.share("c", by_name, above=0.5) == lab.share("c", hits, above=0.5)
+    hits[1, 2] = np.nan  # died: neither hit nor missed
+    dead = lab.share("c", hits, above=0.5)
+    assert (dead.outcome, dead.seeds, dead.lost) == (I, 5, 1)
+
+
+def test_a_source_is_quoted_with_its_place() -> None:
+    source = lab.Source("more heads are faster", "App. G")
+    found = lab.threshold("c", np.ones(5), above=0.5, source=source)
+    said = {"kind": "paper", "says": "more heads are faster", "where": "App. G"}
+    assert found.to_json()["source"] == said
+    assert lab.threshold("c", np.ones(5), above=0.5).source == lab.OURS != lab.SANITY
+    assert [s.kind for s in (source, lab.OURS, lab.SANITY)] == list(lab.KINDS)
+    with pytest.raises(core.BadArgument, match="has a place"):
+        lab.Source("more heads are faster")
 
 
 def test_fitted_exponent_reads_the_slope_that_was_stored() -> None:
