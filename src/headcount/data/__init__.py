@@ -1,5 +1,6 @@
 """Data models of the three papers, each with the assumption it claims and a way to measure it."""
 
+from . import _given as _given  # registers arrays and series
 from ._base import DataModel as DataModel
 from ._base import Dataset as Dataset
 from ._base import Measurement as Measurement

@@ -25,9 +25,9 @@ from ..lab import (
     figures,
 )
 from ..lab._costs import CostModel
+from ..lab._findings import OUTCOMES as VERDICTS
 from ..lab._plan import Cost, Survey, planned, remembered
 from ..lab._reporting import Problem
-from ..lab._verdicts import OUTCOMES as VERDICTS
 from ._progress import duration
 
 
