@@ -106,6 +106,7 @@ def mean_length(sigma, a, M):
         "sharp": ("without sqrt(d): E|MU| <= sqrt(tr M^2) <= 1", "E19"),
     },
     right=lambda k: k.y_max,
+    no_rival="the radii of the class are all that bounds a target",
 )
 def lemma_6b(i):
     """Every f~ in F_nu has |f~(X)| <= y_max on every input. Tested for the worst transport map at
@@ -163,6 +164,7 @@ def _(num, i):
     proved="Sec. 5.3",
     on=Attention,
     asks=(),
+    no_rival="a lower bound, beside the 0 that every kernel has",
     says=r"K_w(X,X)\ge\|q_X\|^2\,\mathbb E_W\frac{\operatorname{tr}M^2}{(1+4\|a\|^2)^{3/2}}>0",
     forms={"explicit": "the paper says only that K_w is not zero; tight as a vanishes"},
 )
