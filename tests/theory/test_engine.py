@@ -134,7 +134,7 @@ def test_an_instance_outside_the_hypotheses_is_not_judged() -> None:
     doubled = replace(claim.targets()[1], X=2 * np.ones((2, 1)))
     verdict = judge(claim, doubled)
     assert verdict.outcome is Outcome.NOT_APPLICABLE
-    assert "tokens in the unit ball fails: 2 exceeds 1 by 1" in verdict.message
+    assert "tokens in the unit ball: 2 where at most 1 is allowed" in verdict.message
     assert verdict.hypotheses[0].margin == -1.0
     dropped = claim.without_hypothesis("tokens in the unit ball")
     assert judge(dropped, doubled).outcome is Outcome.VIOLATED
