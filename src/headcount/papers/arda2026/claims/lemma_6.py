@@ -7,12 +7,13 @@ and M are fixed, U ~ N(0, I_d), and sigma' is even and positive.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 
 from ....core import pooled_attention
-from ....theory import Ball, Choice, Positive, Reals, Record, Tokens
+from ....theory import Ball, Choice, Positive, Reals, Record, Shape, Tokens
 from ....theory.families import safe_norm
 from ....theory.slow import activation, dot, flat, norm, quadrature, times
 from .. import twins
@@ -35,7 +36,11 @@ class Attention(Record):
     activation = Choice("tanh", "erf", "arctan")
 
     ranges = (("d", 1, 2),)
-    shapes = ({"T": 3, "d": 2}, {"T": 2, "d": 1}, {"T": 4, "d": 2, "activation": "erf"})
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        {"T": 3, "d": 2},
+        {"T": 2, "d": 1},
+        {"T": 4, "d": 2, "activation": "erf"},
+    )
 
     @classmethod
     def structured(cls, rng, drawn):
