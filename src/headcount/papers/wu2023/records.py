@@ -53,7 +53,11 @@ class Rows(Record):
 
     Phi = _sized("n", "d")
 
-    shapes = ({"n": 3, "d": 2}, {"n": 2, "d": 1}, {"n": 2, "d": 3})
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        {"n": 3, "d": 2},
+        {"n": 2, "d": 1},
+        {"n": 2, "d": 3},
+    )
 
     @classmethod
     def structured(cls, rng: np.random.Generator, drawn: dict[str, Array]) -> dict[str, Array]:
