@@ -135,7 +135,7 @@ def test_a_full_disk_is_told_without_a_traceback(run, monkeypatch: pytest.Monkey
     def full(*arguments: Any, **named: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("headcount.core.write_atomically", full)
+    monkeypatch.setattr("headcount.lab._files.write_bytes", full)
     code, _, errors = run(REPRODUCE)
     assert code == 1
     assert "No space left on device" in errors

@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 from headcount import core, lab
+from headcount.core._files import json_text
 
 C, N, I = lab.CONFIRMED, lab.NOT_CONFIRMED, lab.INCONCLUSIVE
 X = np.array([8.0, 16, 32, 64])
@@ -39,7 +40,7 @@ def test_where_the_interval_lies(low, high, expected, outcome) -> None:
     verdict = lab.inside("c", estimate, expected)
     assert verdict.outcome == outcome
     assert (verdict.interval, verdict.expected) == ((low, high), expected) or math.isnan(low)
-    json.loads(core.json_text(verdict.to_json()), parse_constant=pytest.fail)
+    json.loads(json_text(verdict.to_json()), parse_constant=pytest.fail)
 
 
 def test_the_sentence_has_the_numbers_that_decided() -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import Any
 
-from ..core import HeadcountError, papers, round_up
+from ..core import HeadcountError, papers
+from ..core._rounding import round_up
 from ..data import data_models
 from ..theory import Check, claims
 from ..training import Run, TrainConfig, recipe_of, run_config

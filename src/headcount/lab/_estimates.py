@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Num
 
-from ..core import Array, BadArgument, check_numbers
+from ..core import Array, BadArgument
+from ..core._checks import check_numbers
 
 CONFIDENCE = 0.95
 WELCH_SEEDS = 4

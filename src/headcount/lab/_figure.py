@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..core import BadArgument, Call, Named, PaperRegistry, check_choice, check_count
+from ..core import BadArgument, check_choice, check_count
+from ..core._named import Call, Named
+from ..core._papers import PaperRegistry
 from ._address import address_of, plain
 from ._context import Context
 from ._findings import Finding

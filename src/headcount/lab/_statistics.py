@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Num
 
-from ..core import Array, BadArgument, check_choice, check_numbers
+from ..core import Array, BadArgument, check_choice
+from ..core._checks import check_numbers
 from ._estimates import Estimate, geometric_mean, logarithm, mean, median, paired_difference
 
 if TYPE_CHECKING:

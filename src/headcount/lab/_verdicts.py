@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from jaxtyping import Num
 
-from ..core import Array, BadArgument, check_choice, check_numbers, check_positive
+from ..core import Array, BadArgument, check_choice, check_positive
+from ..core._checks import check_numbers
 from ._estimates import (
     CONFIDENCE,
     Estimate,
