@@ -92,6 +92,10 @@ from ._rounding import interval_text as interval_text
 from ._rounding import ordered as ordered
 from ._rounding import round_down as round_down
 from ._rounding import round_up as round_up
+from ._samples import as_samples as as_samples
+from ._samples import count_samples as count_samples
+from ._samples import sample_shapes as sample_shapes
+from ._samples import take_samples as take_samples
 from ._shown import Shown as Shown
 from ._shown import brief as brief
 from ._sums import mirrored_sum as mirrored_sum

@@ -15,7 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, own_precision
+from ..core import (
+    Array,
+    BadArgument,
+    count_samples,
+    own_precision,
+    sample_shapes,
+    take_samples,
+)
 from ..core import _tree as tree
 from ..models import over_heads
 from ._features import Factors
@@ -121,10 +128,10 @@ def ntk_vector_product(
     """
     x2 = x1 if x2 is None else x2
     names = kept_blocks(params, frozen)
-    columns = jnp.reshape(v, (x2.shape[0], -1))
+    columns = jnp.reshape(v, (count_samples(x2), -1))
     direction = pull_back_outputs(model, params, x2, columns, names)
     product = push_forward_outputs(model, params, x1, direction)
-    return product.reshape(x1.shape[0], *jnp.shape(v)[1:])
+    return product.reshape(count_samples(x1), *jnp.shape(v)[1:])
 
 
 def vector_product_tile(
@@ -135,9 +142,10 @@ def vector_product_tile(
     names: tuple[str, ...],
 ) -> dict[str, Float[np.ndarray, "n1o n2o"]]:
     """One tile of the kernel by NTK-vector products, one per output of every sample of x2."""
-    outputs = output_size(*as_trained(model, params), x2[0]) or 1
+    outputs = output_size(*as_trained(model, params), sample_shapes(x2)) or 1
     tiles: dict[str, list[Any]] = {name: [] for name in names}
-    for x in x2:
+    for k in range(count_samples(x2)):
+        x = take_samples(x2, k)
         for name, block in _columns(model, names, outputs, params, x1, x).items():
             tiles[name].append(np.asarray(block).reshape(outputs, -1))
     return {name: np.ascontiguousarray(np.concatenate(t).T) for name, t in tiles.items()}
@@ -148,9 +156,11 @@ def _columns(
     model: Any, names: tuple[str, ...], outputs: int, params: Any, x1: Any, x: Any
 ) -> dict[str, Float[Array, "o n1 o"]]:
     def column(v: Float[Array, "o"]) -> dict[str, Float[Array, "n1 o"]]:
-        direction = pull_back_outputs(model, params, x[None], v[None], names)
+        one = jax.tree.map(lambda leaf: leaf[None], x)
+        direction = pull_back_outputs(model, params, one, v[None], names)
         return {
             name: push_forward_outputs(model, params, x1, {name: direction[name]}) for name in names
         }
 
-    return jax.lax.map(column, jnp.eye(outputs, dtype=x.dtype))
+    dtype = jnp.result_type(*jax.tree.leaves(params))
+    return jax.lax.map(column, jnp.eye(outputs, dtype=dtype))

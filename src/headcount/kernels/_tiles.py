@@ -125,8 +125,8 @@ def fingerprint(
     return {
         "model": describe(problem.model),
         "params": _digest(*leaves),
-        "x1": _digest(x1),
-        "x2": "" if x2 is None else _digest(x2),
+        "x1": _digest(*jax.tree.leaves(x1)),
+        "x2": "" if x2 is None else _digest(*jax.tree.leaves(x2)),
         "trained": ",".join(problem.names),
         "blocks": ",".join(kept),
         "dtype": problem.dtype,
