@@ -92,6 +92,7 @@ from ._rounding import interval_text as interval_text
 from ._rounding import ordered as ordered
 from ._rounding import round_down as round_down
 from ._rounding import round_up as round_up
+from ._samples import Samples as Samples
 from ._samples import as_samples as as_samples
 from ._samples import count_samples as count_samples
 from ._samples import sample_shapes as sample_shapes

@@ -10,8 +10,11 @@ import numpy as np
 from ._checks import check_finite
 from ._errors import BadArgument
 
+Samples = Any
+"""An array, or a pytree of arrays, with the samples along the first axis."""
 
-def as_samples(argument: str, x: Any, dtype: str) -> Any:
+
+def as_samples(argument: str, x: Any, dtype: str) -> Samples:
     """Finite NumPy arrays of one length; floats in `dtype`, ids and masks as they are."""
     samples = jax.tree.map(lambda leaf: _numbers(argument, leaf, dtype), x)
     lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(samples)}

@@ -48,7 +48,7 @@ def contract_whole(
     o1, o2 = (max(map(len, side)) // min(map(len, side)) for side in (left, right))
     tile: Any = None
     # Factors of one row for each output come first: the others are multiplied into their tile.
-    for a, b in sorted(zip(left, right, strict=True), key=lambda pair: -len(pair[0])):
+    for a, b in sorted(zip(left, right, strict=True), key=_after_outputs):
         gram = _equal(a, b) if a.dtype.kind in "iu" else (gram_of or _gram)(a, b)
         if tile is None:
             tile = gram
@@ -60,6 +60,10 @@ def contract_whole(
             parts *= gram.reshape(n1, 1, R1, n2, 1, R2)
     assert tile is not None
     return _summed(tile, R1, R2)
+
+
+def _after_outputs(pair: tuple[Any, Any]) -> tuple[bool, int]:
+    return pair[0].dtype.kind in "iu", -len(pair[0])
 
 
 def _gram(a: Any, b: Any) -> Float[np.ndarray, "rows columns"]:

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from ..core import (
     Array,
     BadArgument,
+    Samples,
     cast,
     check_count,
     check_shape,
@@ -75,7 +76,7 @@ def drift(
     model: Any,
     initial: Any,
     params: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     *,
     frozen: Sequence[str] = (),
     eigenvalues: int = 1,
@@ -93,7 +94,7 @@ def drift(
 def drift_from(
     model: Any,
     initial: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     *,
     frozen: Sequence[str] = (),
     eigenvalues: int = 1,

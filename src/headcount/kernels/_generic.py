@@ -18,6 +18,7 @@ from jaxtyping import Float
 from ..core import (
     Array,
     BadArgument,
+    Samples,
     count_samples,
     own_precision,
     sample_shapes,
@@ -66,7 +67,7 @@ def output_size(f: Function, params: Any, x: Any) -> int | None:
 def restricted(f: Function, params: Any, names: Sequence[str]) -> tuple[Function, dict[str, Any]]:
     """f as a function of the named blocks only, with flattened output, and their values."""
 
-    def g(moving: dict[str, Any], x: Float[Array, "..."]) -> Float[Array, "o"]:
+    def g(moving: dict[str, Any], x: Samples) -> Float[Array, "o"]:
         return jnp.ravel(f(tree.with_blocks(params, moving), x))
 
     values = tree.blocks(params)
@@ -74,7 +75,7 @@ def restricted(f: Function, params: Any, names: Sequence[str]) -> tuple[Function
 
 
 def jacobian_features(
-    model: Any, params: Any, x: Float[Array, "..."], names: Sequence[str]
+    model: Any, params: Any, x: Samples, names: Sequence[str]
 ) -> dict[str, Factors]:
     """The Jacobian of one sample by block: one factor of shape (o, 1, P_b)."""
     g, values = restricted(*as_trained(model, params), names)
@@ -90,7 +91,7 @@ def jacobian_features(
 def pull_back_outputs(
     model: Any,
     params: Any,
-    x: Float[Array, "n ..."],
+    x: Samples,
     v: Float[Array, "n o"],
     names: Sequence[str],
 ) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def pull_back_outputs(
 
 
 def push_forward_outputs(
-    model: Any, params: Any, x: Float[Array, "n ..."], direction: dict[str, Any]
+    model: Any, params: Any, x: Samples, direction: dict[str, Any]
 ) -> Float[Array, "n o"]:
     """J(x_j) direction for every sample, by one forward pass."""
     g, values = restricted(*as_trained(model, params), tuple(direction))
@@ -115,9 +116,9 @@ def push_forward_outputs(
 def ntk_vector_product(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 ..."],
+    x1: Samples,
     v: Float[Array, "n2 *o"],
-    x2: Float[Array, "n2 ..."] | None = None,
+    x2: Samples | None = None,
     *,
     frozen: Sequence[str] = (),
 ) -> Float[Array, "n1 *o"]:
@@ -137,8 +138,8 @@ def ntk_vector_product(
 def vector_product_tile(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 ..."],
-    x2: Float[Array, "n2 ..."],
+    x1: Samples,
+    x2: Samples,
     names: tuple[str, ...],
 ) -> dict[str, Float[np.ndarray, "n1o n2o"]]:
     """One tile of the kernel by NTK-vector products, one per output of every sample of x2."""

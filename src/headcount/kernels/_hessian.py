@@ -19,6 +19,7 @@ from ..core import (
     Array,
     BadArgument,
     Loss,
+    Samples,
     cast,
     check_count,
     check_finite,
@@ -81,9 +82,7 @@ def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
     return _OfModel(model, lambda f, params, x: f(params, x), (x,))
 
 
-def loss_function(
-    model: Function, loss: Loss | str, x: Float[Array, "n T d"], y: Float[Array, "n"]
-) -> Scalar:
+def loss_function(model: Function, loss: Loss | str, x: Samples, y: Float[Array, "n"]) -> Scalar:
     """params -> the loss of the model on the data."""
     check_samples(x, y)
     chosen = loss_of(loss)

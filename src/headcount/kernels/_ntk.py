@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from ..core import (
     Array,
+    Samples,
     Shown,
     available_memory,
     check_choice,
@@ -119,8 +120,8 @@ def kernel_dims(ndim: int) -> tuple[str, ...]:
 def ntk(
     model: Any,
     params: Any,
-    x1: Any,
-    x2: Any = None,
+    x1: Samples,
+    x2: Samples | None = None,
     *,
     blocks: str = "each",
     frozen: Sequence[str] = (),
@@ -177,8 +178,8 @@ def ntk(
 def plan_ntk(
     model: Any,
     params: Any,
-    x1: Any,
-    x2: Any = None,
+    x1: Samples,
+    x2: Samples | None = None,
     *,
     blocks: str = "each",
     frozen: Sequence[str] = (),
@@ -289,8 +290,8 @@ def computed_tiles(problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, wanted:
 def traced_ntk(
     model: Any,
     params: Any,
-    x1: Any,
-    x2: Any = None,
+    x1: Samples,
+    x2: Samples | None = None,
     *,
     frozen: Sequence[str] = (),
 ) -> dict[str, Float[Array, "n1o n2o"]]:

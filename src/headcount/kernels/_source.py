@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from ..core import (
     BadArgument,
+    Samples,
     as_samples,
     check_choice,
     check_finite,
@@ -99,7 +100,7 @@ class Problem:
 
 def prepare(
     model: Any, params: Any, x: Any, *, frozen: tuple[str, ...], dtype: str, method: str
-) -> tuple[Problem, Float[np.ndarray, "n ..."]]:
+) -> tuple[Problem, Samples]:
     """Check model, parameters and samples, and bring both to one precision."""
     with precision(dtype):
         check_choice("method", method, METHODS)

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from ..core import (
     Array,
     BadArgument,
+    Samples,
     Shown,
     check_choice,
     check_count,
@@ -50,7 +51,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         self,
         model: Any,
         params: Any,
-        x: Float[Array, "n T d"],
+        x: Samples,
         *,
         frozen: Sequence[str] = (),
         dtype: str = "float64",

@@ -25,8 +25,8 @@ from jaxtyping import Float
 
 from ..core import (
     Activation,
-    Array,
     BadArgument,
+    Samples,
     check_choice,
     check_self_contained,
     replacing,
@@ -79,8 +79,8 @@ class TiledNTK:
 def ntk_to_file(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 T d"],
-    x2: Float[Array, "n2 T d"] | None = None,
+    x1: Samples,
+    x2: Samples | None = None,
     *,
     file: str | Path,
     blocks: str = "total",
