@@ -155,7 +155,9 @@ def measured(name: str) -> dict[str, Any]:
     f, params, x = case(name)
     kernels = {m: ntk(f, params, x, method=m, blocks="total").matrix for m in METHODS}
     seconds = interleaved(
-        {m: lambda m=m: ntk(f, params, x, method=m, blocks="total") for m in METHODS}, repeats=2, warm_up=0
+        {m: lambda m=m: ntk(f, params, x, method=m, blocks="total") for m in METHODS},
+        repeats=2,
+        warm_up=0,
     )
     size = float(np.max(np.abs(kernels["jacobian"])))
     apart = max(float(np.max(np.abs(k - kernels["jacobian"]))) for k in kernels.values()) / size
