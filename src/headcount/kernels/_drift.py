@@ -14,14 +14,14 @@ from jaxtyping import Float
 from ..core import (
     Array,
     BadArgument,
-    Samples,
     cast,
     check_count,
     check_shape,
     float64,
     own_precision,
-    traced,
 )
+from ..core._precision import traced
+from ..core._samples import Samples
 from ..core._tree import blocks
 from ..models import over_heads
 from ._generic import kept_blocks

@@ -15,16 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import (
-    Array,
-    BadArgument,
-    Samples,
-    count_samples,
-    own_precision,
-    sample_shapes,
-    take_samples,
-)
+from ..core import Array, BadArgument, own_precision
 from ..core import _tree as tree
+from ..core._samples import Samples, count_samples, sample_shapes, take_samples
 from ..models import over_heads
 from ._features import Factors
 

@@ -19,11 +19,9 @@ from ..core import (
     Array,
     BadArgument,
     Loss,
-    Samples,
     cast,
     check_count,
     check_finite,
-    check_finite_leaves,
     check_samples,
     check_shape,
     float64,
@@ -32,8 +30,10 @@ from ..core import (
     own_precision,
     stream,
     total,
-    traced,
 )
+from ..core._checks import check_finite_leaves
+from ..core._precision import traced
+from ..core._samples import Samples
 from ..models import over_heads
 from ._generic import as_trained
 from ._linearised import check_labels

@@ -15,16 +15,14 @@ from jaxtyping import Float
 
 from ..core import (
     Array,
-    Samples,
-    Shown,
-    available_memory,
     check_choice,
     check_count,
-    count_samples,
-    mappable,
     own_precision,
-    sample_shapes,
 )
+from ..core._memory import available_memory
+from ..core._results import mappable
+from ..core._samples import Samples, count_samples, sample_shapes
+from ..core._shown import Shown
 from ._features import Factors, contract_traced, structured_features
 from ._generic import as_trained, kept_blocks, output_size
 from ._plan import MemoryPlan, require_fit

@@ -14,17 +14,13 @@ from jaxtyping import Float
 
 from ..core import (
     BadArgument,
-    Samples,
-    as_samples,
     check_choice,
     check_finite,
-    check_finite_leaves,
     check_shape,
-    count_samples,
     precision,
-    sample_shapes,
-    take_samples,
 )
+from ..core._checks import check_finite_leaves
+from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
 from ._contract import contract, empty_aligned
 from ._features import Factors, structured_features
 from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile

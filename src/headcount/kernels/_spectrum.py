@@ -17,19 +17,17 @@ from jaxtyping import Float
 from ..core import (
     Array,
     BadArgument,
-    Samples,
-    Shown,
     check_choice,
     check_count,
     check_finite,
-    count_samples,
-    mappable,
     normal,
     precision,
     rademacher,
     stream,
-    take_samples,
 )
+from ..core._results import mappable
+from ..core._samples import Samples, count_samples, take_samples
+from ..core._shown import Shown
 from ._features import contract_diagonal, pull_back, push_forward
 from ._generic import pull_back_outputs, push_forward_outputs
 from ._ntk import EmpiricalNTK
