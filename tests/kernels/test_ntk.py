@@ -11,7 +11,7 @@ from headcount.core import BadArgument, normal, seeded_query, stream
 from headcount.kernels import ntk, ntk_vector_product, traced_ntk
 from headcount.papers import arda2026, deora2024, wu2023
 
-from .ntk_cases import ALL, GENERIC, STRUCTURED, D, T, random_params, samples, slow_blocks
+from .ntk_cases import ALL, STRUCTURED, D, T, random_params, samples, slow_blocks
 
 ONE_OF_A_KIND = ("arda2026", "groups-pooling", "wu2023-sum", "two-layer")
 FEW = ("arda2026", "groups-full", "wu2023-sum", "linear")

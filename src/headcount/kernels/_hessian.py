@@ -22,7 +22,6 @@ from ..core import (
     cast,
     check_count,
     check_finite,
-    check_samples,
     check_shape,
     float64,
     loss_of,
@@ -31,7 +30,7 @@ from ..core import (
     stream,
     total,
 )
-from ..core._checks import check_finite_leaves
+from ..core._checks import check_finite_leaves, check_samples
 from ..core._precision import traced
 from ..core._samples import Samples
 from ..models import over_heads

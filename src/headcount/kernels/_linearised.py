@@ -21,13 +21,12 @@ from ..core import (
     check_count,
     check_finite,
     check_positive,
-    check_samples,
     check_shape,
     float64,
     loss_of,
     total,
 )
-from ..core._checks import check_finite_leaves
+from ..core._checks import check_finite_leaves, check_samples
 from ..core._results import mappable
 from ..core._samples import Samples
 from ..core._shown import Shown

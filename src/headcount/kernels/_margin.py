@@ -20,11 +20,10 @@ from ..core import (
     cast,
     check_finite,
     check_positive,
-    check_samples,
     check_shape,
     float64,
 )
-from ..core._checks import check_finite_leaves
+from ..core._checks import check_finite_leaves, check_samples
 from ..core._rounding import interval_text
 from ..core._samples import Samples
 from ..core._shown import Shown
