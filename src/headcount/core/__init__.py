@@ -16,6 +16,7 @@ from ._checks import check_finite as check_finite
 from ._checks import check_fraction as check_fraction
 from ._checks import check_nonnegative as check_nonnegative
 from ._checks import check_positive as check_positive
+from ._checks import check_samples as check_samples
 from ._checks import check_shape as check_shape
 from ._errors import BadArgument as BadArgument
 from ._errors import HeadcountError as HeadcountError
