@@ -25,8 +25,8 @@ def seen_through(equation: Any, read: Sequence[Any], own: Sequence[View | None])
     if name in ("mul", "div") and len([v for v in own if v is not None]) == 1:
         place = 0 if own[0] is not None else 1
         view, factor = own[place], read[1 - place]
-        alike = view is not None and out.shape == equation.invars[place].aval.shape
-        if not alike or jnp.size(factor) != 1 or (name == "div" and place == 1):
+        alike = out.shape == equation.invars[place].aval.shape
+        if view is None or not alike or jnp.size(factor) != 1 or (name == "div" and place == 1):
             return None
         factor = jnp.reshape(factor, ())
         return view.scaled(1 / factor if name == "div" else factor)
