@@ -1,8 +1,8 @@
 """Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
-from ..core import ordered as ordered
-from ..core import round_down as round_down
-from ..core import round_up as round_up
+from ..core._rounding import ordered as ordered
+from ..core._rounding import round_down as round_down
+from ..core._rounding import round_up as round_up
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate

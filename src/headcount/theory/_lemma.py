@@ -36,18 +36,25 @@ Function = Callable[..., tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Given:
-    """A hypothesis value <= threshold; both may be functions of variables, taken by name."""
+    """A hypothesis value <= threshold; both may be functions of variables, taken by name.
+
+    `told`, another such function, says in words how it fails.
+    """
 
     name: str
     value: float | Callable[..., Any]
     threshold: float | Callable[..., Any] = 1.0
+    told: Callable[..., str] | None = None
 
 
 def given(
-    name: str, value: float | Callable[..., Any], threshold: float | Callable[..., Any]
+    name: str,
+    value: float | Callable[..., Any],
+    threshold: float | Callable[..., Any],
+    told: Callable[..., str] | None = None,
 ) -> Given:
     """A hypothesis of a lemma: `value(...) <= threshold`, where arguments are variables by name."""
-    return Given(name, value, threshold)
+    return Given(name, value, threshold, told)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,8 @@ from ._frequency import Experiment, delta_of
 from ._lemma import Given
 from ._record import Record, Shape
 from ._registry import claims
+from ._table import Table as Table
+from ._table import used
 from .slow import FLOATS
 
 Constants = Callable[[Any, str], Any]
@@ -44,26 +46,6 @@ SlowConstants = Callable[[Any, str, Any], Any]
 Function = Callable[..., Any]
 Right = float | Fraction | Mapping[str, float | Fraction] | Callable[[Any], Any]
 """A right side made of constants: a number, one for each form, or a function of the table k."""
-
-
-class Table:
-    """A base for a paper's constants: each a `cached_property`, computed when it is asked for.
-
-    The same names in slow arithmetic are those of a second class, whose `symbols` are a point's
-    nested lists.
-    """
-
-    def __init__(self, symbols: Any, form: str, num: Any = None) -> None:
-        self.symbols, self.form, self.num = symbols, form, num
-
-    def used(self) -> dict[str, Any]:
-        """Those constants that were asked for, by name."""
-        own = {n for kind in type(self).__mro__ for n, v in vars(kind).items() if _is_constant(v)}
-        return {name: value for name, value in vars(self).items() if name in own}
-
-
-def _is_constant(value: Any) -> bool:
-    return isinstance(value, functools.cached_property)
 
 
 @dataclass(frozen=True)
@@ -363,12 +345,8 @@ class Statements:
 
         value, limit = measured(given.value), given.threshold
         at = measured(limit) if callable(limit) else float(limit)
-        return Hypothesis(given.name, lambda point: value(point, "printed"), None, at)
-
-
-def used(table: Any) -> dict[str, Any]:
-    """The constants that were asked for, by name, where a table tells."""
-    return table.used() if isinstance(table, Table) else {}
+        told = measured(given.told) if given.told is not None else None
+        return Hypothesis(given.name, lambda point: value(point, "printed"), None, at, told=told)
 
 
 def count_slowly(
@@ -399,6 +377,6 @@ _OWN_STREAM = 0x51074
 """Tells the draws of the slow count from those of the fast one."""
 
 
-def decided(*checks: tuple[str, Any, Any]) -> tuple[Check, ...]:
-    """Hypotheses that a setting decides, as (name, value, threshold)."""
-    return tuple(Check(name, float(value), float(limit)) for name, value, limit in checks)
+def decided(*checks: tuple[Any, ...]) -> tuple[Check, ...]:
+    """Hypotheses that a setting decides, as (name, value, threshold) or with words behind."""
+    return tuple(Check(name, float(value), float(at), *told) for name, value, at, *told in checks)

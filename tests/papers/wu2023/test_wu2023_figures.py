@@ -63,7 +63,7 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     assert report.render(collection, "svg")["svg"]
     assert keys_on_data(report.draw(collection)) == []
     if figure == "wu2023/fig3":  # exact, so it holds at any size
-        assert plan.figure.verdicts(collection.data)[0].outcome == lab.CONFIRMED
+        assert plan.figure.verdicts(collection.data)[0].value < 1e-9
     assert {verdict.outcome for verdict in collection.verdicts} <= {lab.NOT_JUDGED}
     if own_data(figure):
         drawn = report.render(collection, "svg")["svg"].decode()
