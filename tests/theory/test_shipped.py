@@ -23,7 +23,6 @@ BY_HAND = (
     "deora2024-eq-3-printed",
     "deora2024-fact-2-printed",
     "deora2024-lemma-12-printed",
-    "deora2024-lemma-17-mean-printed",
     "deora2024-lemma-18-printed",
     "deora2024-lemma-2-printed",
     "deora2024-lemma-5-gradient-same-constant",
