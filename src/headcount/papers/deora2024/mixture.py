@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...data import Dataset
-from ...theory import Batch, Box, Fraction, Positive, Record, Static
+from ...theory import Batch, Box, Fraction, Positive, Record, Shape, Static
 from ...theory.families import log_uniform, safe_norm
 from . import mixture_constants
 from .dm1 import DM1
@@ -77,7 +77,10 @@ class Mixture(Record):
     eps = Fraction(low=1e-6, high=0.999)
     L = Static(1)
 
-    shapes = ({"I": 2, "M": 2, "d": 4, "L": 1}, {"I": 2, "M": 1, "d": 3, "L": 2})
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        {"I": 2, "M": 2, "d": 4, "L": 1},
+        {"I": 2, "M": 1, "d": 3, "L": 2},
+    )
 
     def within(self) -> Self:
         """Noise bounds of up to 2 S^2."""
