@@ -78,7 +78,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     slack = [{"factor": HOSTILE, "bound": 10.0, "measured": 1.0, "orders": 1.0}]
     audit = {"command": HOSTILE, "claims": asked, "slack": slack}
-    table = {"command": HOSTILE, "share": 0.1, "rows": [[HOSTILE, "lemma", "8", "8", "4"]]}
+    table = {
+        "command": HOSTILE,
+        "share": 0.1,
+        "answers": [HOSTILE],
+        "rows": [[HOSTILE, "lemma", "8", "8", "4"]],
+    }
     counts = [
         {"paper": HOSTILE, "loss": 0.1, "command": HOSTILE, "answer": HOSTILE,
          "rows": [[HOSTILE, "", "8", ""]]}

@@ -138,7 +138,8 @@ def by_theorem(answer: Compared) -> dict[str, tuple[str, str]]:
 
 def _words(answer: Compared) -> list[str]:
     """Promises at the given width, and which hypotheses fail by how much."""
-    from ..theory import known_without, round_up
+    from ..core._rounding import round_up
+    from ..theory._promise import known_without
 
     lines = [
         f"{answer.paper} ({answer.model}, {answer.loss}): one target for all widths, "

@@ -100,7 +100,9 @@ def count_command(
         check_choice("plot", plot.suffix.lower(), PICTURES)
         check_writable("plot", plot)
     check_fraction("delta", delta)
-    from ..theory import over_seeds, practice, settings_of, theorem_answers
+    from ..theory import practice, theorem_answers
+    from ..theory._count import over_seeds
+    from ..theory._promise import settings_of
 
     names = ("d", "T", "nu", "pool", "optimiser", "eta", "rho", "steps", "seeds")
     flags = {k: v for k, v in locals().items() if k in names} | asdict(problem)
@@ -190,8 +192,8 @@ def teller(quiet: bool) -> Callable[[str], None]:
 def _save_plot(found: Practice, answers: list[Answer], loss: float, target: Path) -> None:
     from matplotlib.figure import Figure
 
-    from ..core import replacing
-    from ..report import draw_count
+    from ..core._files import replacing
+    from ..report._count import draw_count
 
     figure = Figure(figsize=(3.4, 3.2), layout="constrained")
     draw_count(found, answers, loss, figure.add_subplot())

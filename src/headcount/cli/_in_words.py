@@ -33,7 +33,7 @@ def in_short(
     sentences = [_as_asked(question, given, goal, asked)]
     known = [a.trivial for a in answers if a.trivial is not None]
     if known:
-        from ..theory import round_down
+        from ..core._rounding import round_down
 
         least = round_down(min(known), 4)
         sentences.append(f"{goal} is a vacuous goal: at most {least} is known without any theorem")

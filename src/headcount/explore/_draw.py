@@ -11,8 +11,9 @@ import numpy as np
 
 from ..kernels import ntk
 from ..lab import COLOURS
-from ..theory import Promised
-from ..training import attention_rows, build_problem
+from ..theory._promise import Promised
+from ..training import build_problem
+from ..training._recorders import attention_rows
 from ._sizes import WIDEST_RUN, Sizes, config_of
 
 

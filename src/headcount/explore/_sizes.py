@@ -14,9 +14,11 @@ from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import Any
 
-from ..core import HeadcountError, papers, round_up
+from ..core import HeadcountError, papers
+from ..core._rounding import round_up
 from ..data import data_models
-from ..theory import Promised, claims, claims_about, known_without, promised
+from ..theory import claims
+from ..theory._promise import Promised, claims_about, known_without, promised
 from ..training import Run, TrainConfig, recipe_of, run_config
 
 WIDEST_RUN = 256

@@ -1,8 +1,8 @@
 """Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
-from ..core import ordered as ordered
-from ..core import round_down as round_down
-from ..core import round_up as round_up
+from ..core._rounding import ordered as ordered
+from ..core._rounding import round_down as round_down
+from ..core._rounding import round_up as round_up
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
@@ -20,7 +20,6 @@ from ._claim import generator as generator
 from ._compare import Compared as Compared
 from ._compare import compare as compare
 from ._count import Answer as Answer
-from ._count import over_seeds as over_seeds
 from ._count import theorem_answers as theorem_answers
 from ._errata import Erratum as Erratum
 from ._errata import add_errata as add_errata
@@ -53,11 +52,6 @@ from ._lemma import given as given
 from ._lemma import lemma as lemma
 from ._practice import Practice as Practice
 from ._practice import practice as practice
-from ._promise import Promised as Promised
-from ._promise import claims_about as claims_about
-from ._promise import known_without as known_without
-from ._promise import promised as promised
-from ._promise import settings_of as settings_of
 from ._pytree import Batch as Batch
 from ._pytree import instance_class as instance_class
 from ._recheck import Recheck as Recheck

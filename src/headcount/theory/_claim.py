@@ -18,7 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..core import BadArgument, Call, Named, float64, ordered
+from ..core import BadArgument, float64
+from ..core._named import Call, Named
+from ..core._rounding import ordered
 from ._forms import Form, quoted
 from ._frequency import Experiment
 

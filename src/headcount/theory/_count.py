@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import check_choice, check_positive, round_down, round_up
+from ..core import check_choice, check_positive
+from ..core._rounding import round_down, round_up
 from ._claim import Claim
 from ._free_steps import coarse_pairs, downwards, least_over_steps
 from ._promise import Promised, claims_about, known_without, promised

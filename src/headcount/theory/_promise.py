@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..core import papers, round_down
+from ..core import papers
+from ..core._rounding import round_down
 from ..training import TrainConfig
 from ._claim import Check, Claim
 from ._registry import claims

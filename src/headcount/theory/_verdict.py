@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import float64, ordered, round_down, round_up
+from ..core import float64
+from ..core._rounding import ordered, round_down, round_up
 from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, allowed, overflow
 from ._compilation import quick_compilation
 from ._outcome import NOT_MEASURED as NOT_MEASURED
