@@ -92,6 +92,7 @@ on_populations = functools.partial(
     ),
     kind=Kind.EXPECTATION,
     proved="Sec. 4.2, App. C",
+    no_rival="the logistic loss has no largest value, so that a gap has none",
 )
 
 
@@ -142,7 +143,7 @@ def _required_for_gap(setting: Any, form: str) -> tuple[Check, ...]:
 @on_populations(
     "theorem-4",
     "Generalisation gap",
-    where="Theorem 4 = Theorem 2",
+    where="Theorem 4 = Theorem 2 with its constants, Eqs. (93), (94)",
     says=r"\mathbb E[L(\theta_K)-\widehat L(\theta_K)]\le\frac4n\,\mathbb E\Bigl[2K\widehat"
     r" L(\theta)+\frac{9\|\theta-\theta_0\|^2}{4\eta}\Bigr]",
     given=(WIDER, SURE_STEP),
@@ -166,7 +167,7 @@ def _(num, data, k):
 @on_populations(
     "corollary-4",
     "Generalisation gap under realizability",
-    where="Corollary 4",
+    where="Corollary 4, Eqs. (95)-(97)",
     says=r"\mathbb E[L(\theta_K)-\widehat L(\theta_K)]\le\frac{17g_0(1/K)^2}{\eta n}",
     shapes=tuple(shape(fit_surely_labelled, tier, K=1) for tier in ("v2", "v1", "sharp")),
     given=(SURELY_REALIZED, WIDER, SURE_STEP),
