@@ -29,9 +29,7 @@ def peak_memory(n: int, T: int, m: int, steps: int = 2) -> dict[str, Any]:
     """Megabytes at the peak of `train` beyond the process before it, the input included there."""
     import numpy as np
 
-    from headcount.papers.arda2026.feasible import omega
-    from headcount.papers.arda2026.model import PooledAttention
-    from headcount.papers.arda2026.starts import paired
+    from headcount.papers.arda2026 import PooledAttention, omega, paired
     from headcount.training import projgd, train
 
     model = PooledAttention(8, m)

@@ -20,9 +20,7 @@ def step_function(m: int, *, fused: bool, n: int = N, T: int = T, chunk: int | N
     import numpy as np
 
     from headcount.core import MEAN_SQUARED, cast
-    from headcount.papers.arda2026.feasible import omega
-    from headcount.papers.arda2026.model import PooledAttention
-    from headcount.papers.arda2026.starts import paired
+    from headcount.papers.arda2026 import PooledAttention, omega, paired
     from headcount.training import gradient_path, naive_path
 
     model = PooledAttention(D, m)

@@ -9,8 +9,7 @@ import numpy as np
 
 from benchmarks._timing import target
 from headcount.core import activations, normal, stream
-from headcount.papers.arda2026.limit import limit_arda2026
-from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026 import PooledAttention, limit_arda2026
 
 N, T, D, HEADS = 64, 16, 8, 512
 

@@ -42,8 +42,7 @@ def jacobian_contraction(model: Any, params: Any, x: Any, dtype: str) -> Callabl
 def problem(n: int, T: int, d: int, m: int) -> tuple[Any, Any, Any]:
     """A model at its paired initialisation and n samples with tokens of norm about 1."""
     from headcount.core import normal, stream
-    from headcount.papers.arda2026.model import PooledAttention
-    from headcount.papers.arda2026.starts import paired
+    from headcount.papers.arda2026 import PooledAttention, paired
 
     model = PooledAttention(d, m)
     return model, paired(model, 0), normal(stream(0, "x"), (n, T, d)) / d**0.5

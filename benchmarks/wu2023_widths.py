@@ -20,9 +20,9 @@ import numpy as np
 from benchmarks._timing import target
 from headcount.core import Array, normal, stream
 from headcount.models import initialisations
-from headcount.papers.wu2023.conditions import Start, best_room, constants_at, measure_start
 from headcount.papers.wu2023.constants import Norms
 from headcount.papers.wu2023.model import Encoder, EncoderParams, output_scale, softmax_scale
+from headcount.papers.wu2023.setting import Start, best_room, constants_at, measure_start
 
 SHAPES = {"N=1 ds=1 d=1": (1, 1, 1), "N=2 ds=1 d=2": (2, 1, 2), "N=2 ds=2 d=4": (2, 2, 4),
           "N=4 ds=1 d=4": (4, 1, 4)}  # fmt: skip

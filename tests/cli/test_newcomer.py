@@ -177,7 +177,7 @@ def test_explain_tells_all_and_recheck_knows_shipped_names(capsys, monkeypatch):
     assert run(["explain", "arda2026/lemma-5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["certificates"] == ["arda2026-lemma-5-printed"]
-    assert found["variants"]["printed"]["fails"]
+    assert found["forms"]["printed"]["refuted"]
     assert "E1" in {note["id"].split("/")[1] for note in found["errata"]}
     assert run(["recheck", "arda2026/psi-2"]) == 0
     assert "arda2026/psi-2 is false as printed" in capsys.readouterr().out

@@ -13,7 +13,7 @@ import pytest
 from headcount import kernels, models, training
 from headcount.core import LOGISTIC, mirrored_sum, normal, own_precision, stream, total
 from headcount.papers import arda2026, deora2024, wu2023
-from headcount.papers.arda2026.kernel import features_arda2026
+from headcount.papers.arda2026 import features_arda2026
 from headcount.papers.deora2024.kernel import features_deora2024
 from headcount.papers.deora2024.model import spread_readout
 from headcount.papers.wu2023.kernel import features_wu2023, prepare_wu2023

@@ -11,7 +11,7 @@ import scipy.linalg
 
 from headcount.core import BadArgument
 from headcount.data import assumption_holds, positional_channels
-from headcount.papers.arda2026.ar import ARWindows
+from headcount.papers.arda2026 import ARWindows
 
 RELEASED = ARWindows(
     L=3,

@@ -7,7 +7,7 @@ import pytest
 
 from headcount.core import BadArgument
 from headcount.data import PositionalTokens
-from headcount.papers.arda2026.ar import ARWindows
+from headcount.papers.arda2026 import ARWindows
 
 
 @pytest.mark.parametrize("normalise", [True, False])

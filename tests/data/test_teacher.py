@@ -11,8 +11,12 @@ import pytest
 from naive_arda2026 import label, transport
 
 from headcount.core import BadArgument, activations, float64, normal, seeded_query, stream
-from headcount.papers.arda2026.teacher import TransportTeacher
-from headcount.papers.arda2026.transport_map import TransportMap, transported
+from headcount.papers.arda2026 import (
+    PooledAttentionParams,
+    TransportMap,
+    TransportTeacher,
+    transported,
+)
 
 SMALL = TransportTeacher(T=4, d=3, anchors=5, nu=(3.0, 2.0, 0.4), pool=13)
 VARIANTS = {
@@ -84,7 +88,7 @@ def test_transported_point_has_the_linear_model_of_eq_10(relative):
     c = np.array([1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
     U, W = normal(stream(8, "U"), (m, d)), normal(stream(8, "W"), (m, d, d))
     v = teacher.transport(2)
-    c1, U1, W1 = transported(c, U, W, v)
+    c1, U1, W1 = transported(PooledAttentionParams(c, U, W), v(c, U, W))
     X = teacher.law.inputs(1, 4)[0]
 
     def f(c, U, W):

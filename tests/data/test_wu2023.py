@@ -9,7 +9,7 @@ import pytest
 
 from headcount.core import BadArgument
 from headcount.data import Dataset, GaussianTokens, clip_to_ball
-from headcount.papers.wu2023.regression import GaussianRegression, VectorInput, encoder_assumptions
+from headcount.papers.wu2023.data import GaussianRegression, VectorInput, encoder_assumptions
 
 
 @pytest.mark.parametrize(("tokens", "size"), [("raw", 1.0), ("scaled", 1 / math.sqrt(20))])

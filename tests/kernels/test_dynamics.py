@@ -10,16 +10,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from headcount.core import (
-    HALF_SQUARED_SUM,
-    LOGISTIC,
-    MEAN_SQUARED,
-    BadArgument,
-    Loss,
-    normal,
-    stream,
-    total,
-)
+from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument, Loss, normal, stream, total
+from headcount.core._losses import HALF_SQUARED_SUM
 from headcount.kernels import (
     compare_runs,
     kernel_descent,
@@ -28,8 +20,7 @@ from headcount.kernels import (
     train_linearised,
 )
 from headcount.models import outputs
-from headcount.papers.arda2026.model import PooledAttention
-from headcount.papers.arda2026.starts import unpaired
+from headcount.papers.arda2026 import PooledAttention, unpaired
 
 FEATURES = normal(stream(0, "features"), (5, 7))
 NEW = normal(stream(0, "new"), (3, 7))

@@ -7,12 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.core import activations, stream
-from headcount.models import FixedQuery
+from headcount.core import FixedQuery, activations, stream
+from headcount.papers.arda2026 import PooledAttention
 from headcount.papers.arda2026.gaussian_moments import Pair
 from headcount.papers.arda2026.hermite_series import hermite_rule, series_moments
 from headcount.papers.arda2026.limit import draw_heads, limit_arda2026
-from headcount.papers.arda2026.model import PooledAttention
 
 BLOCKS = ("c", "U", "W")
 TANH = (np.tanh, lambda s: 1 / np.cosh(s) ** 2)

@@ -19,8 +19,7 @@ from headcount.kernels import (
     loss_function,
     model_function,
 )
-from headcount.papers.arda2026.model import PooledAttention
-from headcount.papers.arda2026.starts import unpaired
+from headcount.papers.arda2026 import PooledAttention, unpaired
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.wu2023.model import Encoder
 from headcount.papers.wu2023.starts import ntk_normal

@@ -7,21 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.core import (
-    HALF_SQUARED_SUM,
-    LOGISTIC,
-    MEAN_SQUARED,
-    BadArgument,
-    Loss,
-    cast,
-    normal,
-    stream,
-    total,
-)
+from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument, Loss, cast, normal, stream, total
+from headcount.core._losses import HALF_SQUARED_SUM
 from headcount.kernels import Linearised, train_linearised
 from headcount.models import outputs
-from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
-from headcount.papers.arda2026.starts import unpaired
+from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams, unpaired
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.wu2023.model import Encoder
 from headcount.papers.wu2023.starts import ntk_normal

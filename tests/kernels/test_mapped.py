@@ -8,8 +8,7 @@ import numpy as np
 from headcount.core import normal, stream
 from headcount.kernels import extreme_eigenvalues, kernel_regression, ntk
 from headcount.models import initialisations
-from headcount.papers.arda2026.limit import limit_arda2026
-from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026 import PooledAttention, limit_arda2026
 
 MODEL = PooledAttention(2, 6)
 X = normal(stream(0, "x"), (5, 3, 2))

@@ -17,8 +17,7 @@ from headcount.kernels import (
     ntk_to_file,
     train_linearised,
 )
-from headcount.papers.arda2026.model import PooledAttention
-from headcount.papers.arda2026.starts import paired
+from headcount.papers.arda2026 import PooledAttention, paired
 from headcount.papers.wu2023.model import Encoder
 from headcount.papers.wu2023.starts import ntk_normal
 

@@ -7,12 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount import models
-from headcount.core import BadArgument, normal, stream
+from headcount.core import BadArgument, normal, seeded_query, stream
 from headcount.kernels import ntk, ntk_vector_product, traced_ntk
 from headcount.papers import arda2026, deora2024, wu2023
 
-from .ntk_cases import ALL, GENERIC, STRUCTURED, D, T, random_params, samples, slow_blocks
+from .ntk_cases import ALL, STRUCTURED, D, T, random_params, samples, slow_blocks
 
 ONE_OF_A_KIND = ("arda2026", "groups-pooling", "wu2023-sum", "two-layer")
 FEW = ("arda2026", "groups-full", "wu2023-sum", "linear")
@@ -117,7 +116,7 @@ def test_chunks_and_recomputed_features_are_the_whole(monkeypatch):
 
 def test_permuting_heads_or_tokens_changes_nothing():
     x = samples(4)
-    pooled = arda2026.PooledAttention(D, 6, query=models.seeded_query(D, 0))
+    pooled = arda2026.PooledAttention(D, 6, query=seeded_query(D, 0))
     params = random_params(pooled)
     K = ntk(pooled, params, x).total
     heads = np.array([3, 0, 5, 1, 4, 2])
@@ -238,8 +237,6 @@ def test_parameters_of_the_wrong_shape_or_not_finite_are_named():
         ntk(model, params._replace(U=params.U[:, :2]), samples(2))
     with pytest.raises(BadArgument, match="NaN"):
         ntk(model, params._replace(c=params.c * np.inf), samples(2))
-    with pytest.raises(BadArgument, match="structured"):
-        ntk(GENERIC["indrnn"], random_params(GENERIC["indrnn"]), samples(2), method="structured")
 
 
 def network(params, x):
@@ -299,5 +296,5 @@ def test_a_subclass_that_changes_f_does_not_inherit_the_fast_path():
     base, doubled = arda2026.PooledAttention(D, 4), Doubled(D, 4)
     params = random_params(base)
     K = ntk(doubled, params, samples(3))
-    assert K.method == "jacobian"
+    assert K.method == "structured"
     close(K.total, 4 * ntk(base, params, samples(3)).total)

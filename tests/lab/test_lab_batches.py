@@ -129,7 +129,7 @@ def test_a_papers_seeds_train_together_as_alone(tmp_path: Path, monkeypatch) -> 
     """The one measurement of ours that declares it, bit for bit."""
     monkeypatch.setattr(_batches, "BATCH", 2)
     monkeypatch.setattr(_batches, "WORTH", 2)
-    from headcount.papers.arda2026.measurements.training import training
+    from headcount.papers.arda2026.figures.training import training
 
     config = {"n": 20, "steps": 5, "width": 4, "keep": ["average"], "dtype": "float32"}
     trials = tuple(

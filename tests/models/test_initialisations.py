@@ -11,9 +11,7 @@ import pytest
 
 from headcount.core import BadArgument, activations, normal, rademacher, stream
 from headcount.models import initialisations, outputs
-from headcount.papers.arda2026.indrnn import IndRNN
-from headcount.papers.arda2026.model import PooledAttention
-from headcount.papers.arda2026.starts import paired, paired_indrnn, unpaired
+from headcount.papers.arda2026 import IndRNN, PooledAttention, paired, paired_indrnn, unpaired
 from headcount.papers.deora2024.model import HeadGroups, LinearModel, MultiHeadAttention
 from headcount.papers.deora2024.starts import (
     _positive_signs,

@@ -11,8 +11,7 @@ import pytest
 
 from headcount.core import activations, normal, seeded_query, stream
 from headcount.models import Model, models, outputs
-from headcount.papers.arda2026.indrnn import IndRNN
-from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026 import IndRNN, PooledAttention
 from headcount.papers.deora2024.model import (
     HeadGroups,
     LinearModel,

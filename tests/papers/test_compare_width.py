@@ -9,7 +9,8 @@ import pytest
 import xarray as xr
 
 from headcount.papers.compare.figures import width
-from headcount.papers.compare.measurement import NEVER
+
+NEVER = width.NEVER
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ties import SETTINGS
 
 from headcount.core import float64, papers, stream
 from headcount.papers.arda2026.twins_constants import SlowConstants
-from headcount.papers.deora2024 import naive
+from headcount.papers.deora2024 import twins
 from headcount.theory import Claim, claims
 from headcount.theory._claim import generator
 from headcount.theory._pytree import arrays_of
@@ -202,7 +202,7 @@ def test_what_is_known_without_the_theorem():
         elif name.endswith("corollary-5"):
             known = math.log(1 + math.exp(setting.B_Phi))
         else:
-            known = naive.loss(FLOATS, data, naive.parameters(data))
+            known = twins.loss(FLOATS, data, twins.parameters(data))
         assert claim.bound(setting, variant).trivial == near(known, rel=1e-9)
 
 

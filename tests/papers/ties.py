@@ -10,8 +10,8 @@ import numpy as np
 
 from headcount.core import float64, papers
 from headcount.papers.deora2024 import quantities as model
-from headcount.papers.wu2023.conditions import Start
 from headcount.papers.wu2023.quantities import norms, sizes
+from headcount.papers.wu2023.setting import Start
 from headcount.theory._pytree import arrays_of
 
 

@@ -17,11 +17,11 @@ from headcount.theory import (
     Check,
     Claim,
     Family,
+    Form,
     Hypothesis,
     Kind,
     Observed,
     Sides,
-    Variant,
     audit,
     instance_class,
 )
@@ -52,7 +52,7 @@ def make(**changes) -> Claim:
         "sides": lambda i, variant: Sides(i.left, i.right),
         "naive": lambda num, data, variant: (data["left"], data["right"]),
         "families": (Family("pairs", lambda rng, n: Pair(*rng.normal(size=(3, n))), lambda i: i),),
-        "variants": {"printed": Variant("as printed")},
+        "variants": {"printed": Form("as printed")},
         "default": "printed",
         "hypotheses": (Hypothesis("size", lambda i: i.size, lambda num, data: data["size"]),),
     }
@@ -121,7 +121,7 @@ def test_a_right_side_of_a_setting_needs_its_hypotheses():
     for given in ({"checks": (failing,)}, {"conditions": (failing,)}):
         verdict = against(1, 2, **given)
         assert verdict.outcome == "not applicable"
-        assert "radii fails: 3 exceeds 1 by 2" in verdict.message
+        assert verdict.message == "radii: 3 where at most 1 is allowed"
         assert np.isnan(verdict.rhs)
 
 

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 from mpmath_numbers import as_ball, precise
 
-from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams
 from headcount.theory._ball_jaxpr import enclose
 from headcount.theory._balls import at_precision
 from headcount.theory.duals import Dual, duals

@@ -12,12 +12,12 @@ import pytest
 from toy_points import Point, point, toy
 
 from headcount.core import BadArgument
-from headcount.theory import Check, Hypothesis, Kind, Sides
+from headcount.theory import Check, Form, Hypothesis, Kind, Sides
 from headcount.theory import _certificate as certificates
 from headcount.theory import _recheck as rechecks
 from headcount.theory import _slow_sides as slow_sides
 from headcount.theory._certificate import Certificate, certificate_from_json, decode, encode
-from headcount.theory._claim import Bound, Variant
+from headcount.theory._claim import Bound
 from headcount.theory._prove import Evaluation, Status
 from headcount.theory._pytree import Batch, arrays_of, axes_of, instance_from
 from headcount.theory._subject import Observed, slack_table
@@ -254,7 +254,7 @@ def test_claims_and_their_forms() -> None:
         toy(default="x")
     assert claim.instance_class is Point
     assert toy(families=()).instance_class is None
-    assert Variant("text").fails is False
+    assert Form("text").fails is False
 
 
 def test_sides_by_the_slow_twin() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.papers.arda2026.setting import Setting
+from headcount.papers.arda2026 import Setting
 from headcount.theory import _count as count
 from headcount.theory import claims, practice, theorem_answers
 from headcount.training import TrainConfig

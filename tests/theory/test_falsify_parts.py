@@ -12,7 +12,7 @@ from flint import arb
 from toy_points import PLAIN, Point, point, toy
 
 from headcount.core import BadArgument
-from headcount.theory import Kind, Outcome, Variant
+from headcount.theory import Form, Kind, Outcome
 from headcount.theory import _falsify as falsifier
 from headcount.theory import _lemma_report as report
 from headcount.theory import _lemma_search as lemmas
@@ -23,7 +23,7 @@ from headcount.theory._prove import Evaluation, Proof, Status, _at_most, _decide
 from headcount.theory._search import Budget, Candidate
 from headcount.theory._spaces import Size
 
-ONE = toy(variants={"printed": Variant("as printed")}, hypotheses=())
+ONE = toy(variants={"printed": Form("as printed")}, hypotheses=())
 
 
 def seen(ratio: float, where: str = "x") -> Candidate:

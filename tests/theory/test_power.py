@@ -16,9 +16,9 @@ from headcount.theory import (
     Budget,
     Claim,
     Family,
+    Form,
     Kind,
     Sides,
-    Variant,
     claims,
     falsify,
     instance_class,
@@ -97,7 +97,7 @@ def trap(differentiable: bool) -> Claim:
         sides=_landscape,
         naive=_landscape_naive,
         families=(Family("cube", _draw, _project, differentiable=differentiable, plain=True),),
-        variants={"printed": Variant("attained at PEAK alone")},
+        variants={"printed": Form("attained at PEAK alone")},
         default="printed",
     )
 

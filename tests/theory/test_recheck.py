@@ -16,9 +16,9 @@ from headcount.theory import (
     Certificate,
     Claim,
     Family,
+    Form,
     Kind,
     Sides,
-    Variant,
     _recheck,
     certify,
     claims,
@@ -106,7 +106,7 @@ def entries(monkeypatch: pytest.MonkeyPatch) -> Claim:
         sides=sides,
         naive=naive,
         families=(Family("three", lambda rng, n: Many(rng.normal(size=(n, 3))), lambda i: i),),
-        variants={"upper": Variant("as it is"), "lower": Variant("both sides negative")},
+        variants={"upper": Form("as it is"), "lower": Form("both sides negative")},
         default="upper",
     )
     monkeypatch.setattr(_recheck, "claims", {claim.id: claim})

@@ -19,10 +19,10 @@ from headcount.theory import (
     Budget,
     Claim,
     Family,
+    Form,
     Kind,
     Outcome,
     Sides,
-    Variant,
     claims,
     falsify,
     instance_class,
@@ -79,7 +79,7 @@ def few_entries(**more: Any) -> Claim:
         sides=_norms,
         naive=_norms_naive,
         families=(family,),
-        variants={"printed": Variant("constant 2"), "sharp": Variant("constant 1.9")},
+        variants={"printed": Form("constant 2"), "sharp": Form("constant 1.9")},
         default="printed",
     )
 
@@ -196,7 +196,7 @@ def test_neighbours_move_all_arrays_or_one() -> None:
 def test_large_values_of_U_are_reached() -> None:
     """Lemma 2b is tight only as |U| grows: a search at one scale stops at 0.87."""
     claim = claims["arda2026/lemma-2b"]
-    claim = replace(claim, families=claim.families[1:2], variants={"printed": Variant("alone")})
+    claim = replace(claim, families=claim.families[1:2], variants={"printed": Form("alone")})
     found = falsify(claim, budget=Budget(random=2000, restarts=12, steps=400), cold=True)
     assert 0.995 < found.worst_ratio <= 1, found.message
     assert isinstance(found.worst, type(claim.families[0].sample(stream(0, "x"))))

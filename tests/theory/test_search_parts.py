@@ -12,7 +12,7 @@ import pytest
 from toy_points import PLAIN, Point, draw, point, toy
 
 from headcount.core import float64
-from headcount.theory import Family, Kind, Sides, Variant
+from headcount.theory import Family, Form, Kind, Sides
 from headcount.theory import _search as search
 from headcount.theory import _shrink as shrinking
 from headcount.theory import _sizes as sizes
@@ -150,7 +150,7 @@ def test_sizes_are_changed_while_that_helps(
         return [candidate(raised[len(asked) - 1], -9.0)], 10
 
     monkeypatch.setattr(search, "_other_sizes", other)
-    claim = toy(variants={"printed": Variant("as printed")})
+    claim = toy(variants={"printed": Form("as printed")})
     budget = Budget(1, 1, 1, sizes=3)
     more, count = search.search_sizes(
         claim, [candidate(start, 0.0)], budget, np.random.default_rng(0)

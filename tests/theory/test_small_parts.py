@@ -14,16 +14,17 @@ import pytest
 from flint import arb
 from jaxtyping import Float
 
-from headcount.core import Array, BadArgument, ordered
+from headcount.core import Array, BadArgument
+from headcount.core._rounding import ordered
 from headcount.theory import (
     Certificate,
     Claim,
     Experiment,
     Family,
+    Form,
     Kind,
     Outcome,
     Sides,
-    Variant,
     _count,
     _falsify,
     _recheck,
@@ -80,7 +81,7 @@ def toy(**changes: Any) -> Claim:
         "sides": _difference,
         "naive": _difference_naive,
         "families": (Family("two", draw, lambda i: i),),
-        "variants": {"printed": Variant("as printed")},
+        "variants": {"printed": Form("as printed")},
         "default": "printed",
     }
     return Claim(**{**values, **changes})

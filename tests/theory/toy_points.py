@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headcount.core import Array
-from headcount.theory import Claim, Family, Hypothesis, Kind, Sides, Variant, instance_class
+from headcount.theory import Claim, Family, Form, Hypothesis, Kind, Sides, instance_class
 from headcount.theory.domain import Domain
 
 
@@ -52,7 +52,7 @@ def toy(**changes: Any) -> Claim:
         "sides": _sides,
         "naive": _naive,
         "families": (PLAIN,),
-        "variants": {"printed": Variant("as printed"), "wide": Variant("doubled")},
+        "variants": {"printed": Form("as printed"), "wide": Form("doubled")},
         "default": "printed",
         "hypotheses": (Hypothesis("third", lambda p: p.u[2], lambda num, data: data["u"][2]),),
     }

@@ -7,8 +7,7 @@ import pytest
 from training_problems import compare_with_twin
 
 from headcount.core import activations, losses, normal, stream
-from headcount.papers.arda2026.fast_indrnn import indrnn_chunk, indrnn_path
-from headcount.papers.arda2026.indrnn import IndRNN, IndRNNParams
+from headcount.papers.arda2026 import IndRNN, IndRNNParams, indrnn_chunk, indrnn_path
 from headcount.training import gradient_path
 
 

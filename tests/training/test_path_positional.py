@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, losses, normal, seeded_query, stream
-from headcount.papers.arda2026.ar import ARWindows
-from headcount.papers.arda2026.fast_indrnn import indrnn_path
-from headcount.papers.arda2026.fast_positional import positional_path
-from headcount.papers.arda2026.indrnn import IndRNN, IndRNNParams
-from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
+from headcount.papers.arda2026 import (
+    ARWindows,
+    IndRNN,
+    IndRNNParams,
+    PooledAttention,
+    PooledAttentionParams,
+    indrnn_path,
+    positional_path,
+)
 from headcount.training import gd, gradient_path, naive_path, sgd, train
 
 M = 4

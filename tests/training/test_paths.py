@@ -13,9 +13,8 @@ from training_problems import Cubic, CubicParams, pooled
 
 from headcount.core import FixedQuery, LastToken, activations, losses, seeded_query
 from headcount.models import initialisations
+from headcount.papers.arda2026 import PooledAttention, arda2026_chunk, arda2026_path
 from headcount.papers.arda2026 import fast as fused
-from headcount.papers.arda2026.fast import arda2026_chunk, arda2026_path
-from headcount.papers.arda2026.model import PooledAttention
 from headcount.papers.deora2024.model import HeadGroups, MultiHeadAttention
 from headcount.papers.wu2023.model import Encoder
 from headcount.training import GradientPath, adam, generic_path, gradient_path, naive_path, train

@@ -7,8 +7,7 @@ import pytest
 from training_problems import pooled
 
 from headcount.core import BadArgument
-from headcount.papers.arda2026.feasible import omega, omega_indrnn
-from headcount.papers.arda2026.indrnn import IndRNNParams
+from headcount.papers.arda2026 import IndRNNParams, omega, omega_indrnn
 from headcount.training import HeadBalls, NoProjection
 
 RADII = (0.3, 0.7, 1.1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.papers.arda2026.indrnn import IndRNN
+from headcount.papers.arda2026 import IndRNN
 from headcount.papers.deora2024.model import LinearParams
 from headcount.training import _run
 from headcount.training._run import Run

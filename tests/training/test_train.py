@@ -19,8 +19,7 @@ from training_problems import (
 )
 
 from headcount.core import BadArgument
-from headcount.papers.arda2026.feasible import omega
-from headcount.papers.arda2026.model import PooledAttention
+from headcount.papers.arda2026 import PooledAttention, omega
 from headcount.papers.deora2024.model import LinearModel, LinearParams
 from headcount.training import HeadBalls, Run, from_optax, gd, momentum, projgd, stack_seeds, train
 from headcount.training import _train as training_module

@@ -33,7 +33,7 @@ class Choice(NamedTuple):
 
 _TEXTS = ("title", "citation")
 _NAMES = ("claims", "figures", "leading", "facts", "brings")
-_REFERENCES = ("setting", "subject", "slack", "reduction", "errata", "certificates")
+_REFERENCES = ("setting", "subject", "slack", "reduction", "errata", "certificates", "quotes")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Paper:
     `setting` which numbers a right side depends on. `certificates` is the package whose folder of
     that name has the counterexamples. `choices` lists the readings of the text that were chosen, or
     names the file with a table [[choice]] for each ("package:choices.toml"), as `errata` may name
-    one with a table for each note.
+    one with a table for each note; `quotes` names the one with a table [claim.form] for each form
+    that is the paper's own, with its role, its words and their place.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Paper:
     reduction: str | None = None
     errata: str | None = None
     certificates: str | None = None
+    quotes: str | None = None
     choices: tuple[Choice, ...] | str = ()
     facts: tuple[str, ...] = ()
     brings: tuple[str, ...] = ()

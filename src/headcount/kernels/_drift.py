@@ -19,8 +19,9 @@ from ..core import (
     check_shape,
     float64,
     own_precision,
-    traced,
 )
+from ..core._precision import traced
+from ..core._samples import Samples
 from ..core._tree import blocks
 from ..models import over_heads
 from ._generic import kept_blocks
@@ -75,7 +76,7 @@ def drift(
     model: Any,
     initial: Any,
     params: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     *,
     frozen: Sequence[str] = (),
     eigenvalues: int = 1,
@@ -93,7 +94,7 @@ def drift(
 def drift_from(
     model: Any,
     initial: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     *,
     frozen: Sequence[str] = (),
     eigenvalues: int = 1,

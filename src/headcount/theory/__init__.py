@@ -1,8 +1,8 @@
 """Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
-from ..core import ordered as ordered
-from ..core import round_down as round_down
-from ..core import round_up as round_up
+from ..core._rounding import ordered as ordered
+from ..core._rounding import round_down as round_down
+from ..core._rounding import round_up as round_up
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
@@ -16,7 +16,6 @@ from ._claim import Family as Family
 from ._claim import Hypothesis as Hypothesis
 from ._claim import Kind as Kind
 from ._claim import Sides as Sides
-from ._claim import Variant as Variant
 from ._claim import generator as generator
 from ._compare import Compared as Compared
 from ._compare import compare as compare
@@ -37,6 +36,7 @@ from ._facts import recorded_answers as recorded_answers
 from ._falsify import BUDGETS as BUDGETS
 from ._falsify import Falsification as Falsification
 from ._falsify import falsify as falsify
+from ._forms import Form as Form
 from ._forms import false as false
 from ._frequency import Experiment as Experiment
 from ._frequency import Frequency as Frequency

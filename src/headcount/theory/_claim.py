@@ -7,6 +7,7 @@ right side as a function of a setting, an independent slow evaluation, and where
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..core import BadArgument, Call, Named, float64
+from ..core import BadArgument, float64
+from ..core._named import Call, Named
+from ..core._rounding import ordered
+from ._forms import Form, quoted
 from ._frequency import Experiment
 
 Instance = Any
@@ -86,11 +90,15 @@ def allowed(threshold: Any) -> Any:
 
 
 class Check(NamedTuple):
-    """One hypothesis measured: it holds when value <= threshold (up to rounding)."""
+    """One hypothesis measured: it holds when value <= threshold (up to rounding).
+
+    `told` says in the paper's own quantities how it fails.
+    """
 
     name: str
     value: float
     threshold: float
+    told: str = ""
 
     @property
     def margin(self) -> float:
@@ -102,6 +110,16 @@ class Check(NamedTuple):
         """Whether value <= threshold, allowing one part in 10^12 of rounding."""
         return bool(self.value <= allowed(self.threshold))
 
+    @property
+    def failing(self) -> str:
+        """How it fails, in words."""
+        if self.told:
+            return self.told
+        if not math.isfinite(self.value):
+            return f"{self.name}: not a finite number ({self.value})"
+        value, threshold = ordered(self.value, self.threshold)
+        return f"{self.name}: {value} where at most {threshold} is allowed"
+
     def to_json(self) -> dict[str, Any]:
         """The keys that `audit --json` prints."""
         return {
@@ -110,6 +128,7 @@ class Check(NamedTuple):
             "threshold": self.threshold,
             "holds": self.holds,
             "margin": self.margin,
+            "failing": "" if self.holds else self.failing,
         }
 
 
@@ -119,7 +138,8 @@ class Hypothesis:
 
     `naive` measures the same value with slow arithmetic, for rechecking a certificate. A
     threshold that depends on instance and variant is a function `threshold(instance, variant)`
-    with its own slow twin `naive_threshold(num, data, variant)`.
+    with its own slow twin `naive_threshold(num, data, variant)`. `told(instance, variant)` says
+    how it fails there.
     """
 
     name: str
@@ -127,6 +147,7 @@ class Hypothesis:
     naive: Callable[[Any, Mapping[str, Any]], Any] | None
     threshold: float | Callable[[Instance, str], Any] = 1.0
     naive_threshold: Callable[[Any, Mapping[str, Any], str], Any] | None = None
+    told: Callable[[Instance, str], str] | None = None
 
     def __post_init__(self) -> None:
         twin = self.naive is not None and callable(self.threshold)
@@ -182,16 +203,6 @@ def generator(key: PRNGKeyArray) -> np.random.Generator:
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One form of a claim: as printed, corrected, sharp or measured, and why it exists."""
-
-    text: str
-    erratum: str | None = None
-    fails: bool = False
-    """Known to be false: a certificate is shipped."""
-
-
 @dataclass(frozen=True, eq=False)
 class Claim(Named):
     """One statement of a paper; see the module's docstring and docs/theory.md."""
@@ -206,7 +217,7 @@ class Claim(Named):
     naive: Callable[[Any, Mapping[str, Any], str], NaiveSides] | None
     """The slow twin; None for a lemma, which is proved on its jaxpr alone."""
     families: tuple[Family, ...]
-    variants: Mapping[str, Variant]
+    variants: Mapping[str, Form]
     default: str
     hypotheses: tuple[Hypothesis, ...] = ()
     targets: Callable[[], tuple[Instance, ...]] = tuple
@@ -220,8 +231,14 @@ class Claim(Named):
     """The left side on an audited run, for claims whose right side is that of the setting."""
     conditions: Callable[[Any, str], tuple[Check, ...]] | None = None
     """The hypotheses that are measured on an audited run, beside those that the setting decides."""
+    lower: bool = False
+    """Whether it bounds from below: the left side is the bound, the right side what is measured."""
+    proviso: str = ""
+    """What it asks beyond what a setting can decide; told beside every number that is counted."""
     needs_event: bool = False
     """Whether the printed statement is conditioned on an event; instances use what was realised."""
+    no_rival: str = ""
+    """Why an inequality has no trivial rival, where it has none (`Sides.trivial`)."""
     errata: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     factor: float = field(default=1.0, repr=False)
@@ -234,6 +251,11 @@ class Claim(Named):
     def paper(self) -> str:
         """The citation key, the part of the id before the slash."""
         return self.id.split("/")[0]
+
+    @functools.cached_property
+    def forms(self) -> dict[str, Form]:
+        """Every form with its role and its quotation."""
+        return quoted(self.id, self.variants)
 
     def variant(self, name: str | None) -> str:
         """The variant's name, checked; None means the default one."""

@@ -8,6 +8,7 @@ from typing import Any
 from ._claim import Claim
 from ._corpus import known_instances
 from ._errata import Erratum, errata
+from ._forms import Form
 from ._shipped import read_shipped
 from ._verdict import judge
 
@@ -44,14 +45,17 @@ class Explanation:
             "latex": claim.latex,
             "hypotheses": [hypothesis.name for hypothesis in claim.hypotheses],
             "default": claim.default,
-            "variants": {
-                name: {"text": v.text, "fails": v.fails, "erratum": v.erratum}
-                for name, v in claim.variants.items()
-            },
+            "forms": {name: _told(form) for name, form in claim.forms.items()},
             "errata": [vars(erratum) for erratum in self.errata],
             "certificates": [name for name, _ in self.certificates],
             "tightest": [vars(found) for found in self.tightest],
         }
+
+
+def _told(form: Form) -> dict[str, Any]:
+    """One form for machines: whose words it is, and what its refutation is called."""
+    kept = {name: value for name, value in vars(form).items() if name != "fails"}
+    return {**kept, "refuted": form.fails, "called": form.called}
 
 
 def explain(claim: Claim) -> Explanation:

@@ -23,7 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import BadArgument
-from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides, Variant
+from ._claim import Claim, Family, Hypothesis, Instance, Kind, Sides
+from ._forms import Form
 from ._possible_sizes import first_possible
 from ._pytree import axes_of, instance_class
 from ._spaces import Size, Sizes, Space
@@ -35,18 +36,25 @@ Function = Callable[..., tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Given:
-    """A hypothesis value <= threshold; both may be functions of variables, taken by name."""
+    """A hypothesis value <= threshold; both may be functions of variables, taken by name.
+
+    `told`, another such function, says in words how it fails.
+    """
 
     name: str
     value: float | Callable[..., Any]
     threshold: float | Callable[..., Any] = 1.0
+    told: Callable[..., str] | None = None
 
 
 def given(
-    name: str, value: float | Callable[..., Any], threshold: float | Callable[..., Any]
+    name: str,
+    value: float | Callable[..., Any],
+    threshold: float | Callable[..., Any],
+    told: Callable[..., str] | None = None,
 ) -> Given:
     """A hypothesis of a lemma: `value(...) <= threshold`, where arguments are variables by name."""
-    return Given(name, value, threshold)
+    return Given(name, value, threshold, told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +197,7 @@ def _declared(
     shape = _instance_class(name, spaces, sizes)
     label = next(iter(constants), "")
     forms: dict[str, float] = constants.get(label, {})
-    variants = {key: Variant(f"{label} = {value!r}") for key, value in forms.items()}
+    variants = {key: Form(f"{label} = {value!r}") for key, value in forms.items()}
     text = inspect.cleandoc(function.__doc__ or name.replace("_", " "))
 
     def points(instance: Instance) -> dict[str, Any]:
@@ -210,7 +218,7 @@ def _declared(
         sides=sides,
         naive=None,
         families=(),
-        variants=variants or {"stated": Variant("as stated")},
+        variants=variants or {"stated": Form("as stated")},
         default=next(iter(variants), "stated"),
         hypotheses=tuple(_hypothesis(h, points) for h in hypotheses),
         function=function,

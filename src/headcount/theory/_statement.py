@@ -28,12 +28,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ._claim import Bound, Check, Claim, Hypothesis, Kind, Sides, Variant
-from ._forms import Forms, variants_of
+from ..core import BadArgument
+from ._claim import Bound, Check, Claim, Hypothesis, Kind, Sides
+from ._forms import Form, Forms, forms_of
 from ._frequency import Experiment, delta_of
 from ._lemma import Given
 from ._record import Record, Shape
 from ._registry import claims
+from ._table import Table as Table
+from ._table import used
 from .slow import FLOATS
 
 Constants = Callable[[Any, str], Any]
@@ -43,26 +46,6 @@ SlowConstants = Callable[[Any, str, Any], Any]
 Function = Callable[..., Any]
 Right = float | Fraction | Mapping[str, float | Fraction] | Callable[[Any], Any]
 """A right side made of constants: a number, one for each form, or a function of the table k."""
-
-
-class Table:
-    """A base for a paper's constants: each a `cached_property`, computed when it is asked for.
-
-    The same names in slow arithmetic are those of a second class, whose `symbols` are a point's
-    nested lists.
-    """
-
-    def __init__(self, symbols: Any, form: str, num: Any = None) -> None:
-        self.symbols, self.form, self.num = symbols, form, num
-
-    def used(self) -> dict[str, Any]:
-        """Those constants that were asked for, by name."""
-        own = {n for kind in type(self).__mro__ for n, v in vars(kind).items() if _is_constant(v)}
-        return {name: value for name, value in vars(self).items() if name in own}
-
-
-def _is_constant(value: Any) -> bool:
-    return isinstance(value, functools.cached_property)
 
 
 @dataclass(frozen=True)
@@ -187,6 +170,7 @@ class Statements:
         right: Right | None = None,
         promise: Right | None = None,
         trivial: Callable[[Any], Any] | None = None,
+        no_rival: str = "",
         asks: tuple[str, ...] | None = None,
         given: tuple[Given, ...] = (),
         tight: Sequence[Any] | Callable[[], Sequence[Any]] = (),
@@ -203,19 +187,22 @@ class Statements:
         place of its proof; `says` is the formula in LaTeX, the docstring the statement in words.
         `right` is the right side where constants alone make it, and the function then returns the
         left side only; `promise` is that of a setting where the function itself returns both sides;
-        `trivial(k)` is what is known without the claim. `asks` names
-        the fields whose spaces are hypotheses: by default those that the function takes, all where
-        it takes the point whole. `given` are hypotheses beside those,
-        `tight` known worst points, `shapes` where a search begins in place of the record's,
-        `notes` the notes on the text.
+        `trivial(k)` is what is known without the claim, `no_rival` why there is no such thing.
+        `asks` names the fields whose spaces are hypotheses: by default those that the function
+        takes, all where it takes the point whole. `given` are hypotheses beside those, `tight`
+        known worst points, `shapes` where a search begins in place of the record's, `notes` the
+        notes on the text.
         """
+        if trivial is not None and no_rival:
+            fix = "give the rival or the reason that there is none"
+            raise BadArgument("no_rival", no_rival, f"{name} has a rival, trivial", fix=fix)
         declared = {"where": where, "says": says, "proved": proved, "notes": notes, "also": also}
         return lambda function: claims.add(  # type: ignore[return-value]
             self._statement(
-                function, name, title, on, variants_of(forms),
+                function, name, title, on, forms_of(forms),
                 None if right is None else RightSide(right),
                 None if promise is None else RightSide(promise), trivial, given, tight,
-                kind=kind, asks=asks, shapes=shapes, declared=declared, **more,
+                kind=kind, asks=asks, shapes=shapes, declared=declared, no_rival=no_rival, **more,
             )
         )  # fmt: skip
 
@@ -268,7 +255,7 @@ class Statements:
         name: str,
         title: str,
         on: type[Record],
-        variants: dict[str, Variant],
+        variants: dict[str, Form],
         right: RightSide | None,
         promise: RightSide | None,
         trivial: Callable[[Any], Any] | None,
@@ -358,12 +345,8 @@ class Statements:
 
         value, limit = measured(given.value), given.threshold
         at = measured(limit) if callable(limit) else float(limit)
-        return Hypothesis(given.name, lambda point: value(point, "printed"), None, at)
-
-
-def used(table: Any) -> dict[str, Any]:
-    """The constants that were asked for, by name, where a table tells."""
-    return table.used() if isinstance(table, Table) else {}
+        told = measured(given.told) if given.told is not None else None
+        return Hypothesis(given.name, lambda point: value(point, "printed"), None, at, told=told)
 
 
 def count_slowly(
@@ -394,6 +377,6 @@ _OWN_STREAM = 0x51074
 """Tells the draws of the slow count from those of the fast one."""
 
 
-def decided(*checks: tuple[str, Any, Any]) -> tuple[Check, ...]:
-    """Hypotheses that a setting decides, as (name, value, threshold)."""
-    return tuple(Check(name, float(value), float(limit)) for name, value, limit in checks)
+def decided(*checks: tuple[Any, ...]) -> tuple[Check, ...]:
+    """Hypotheses that a setting decides, as (name, value, threshold) or with words behind."""
+    return tuple(Check(name, float(value), float(at), *told) for name, value, at, *told in checks)

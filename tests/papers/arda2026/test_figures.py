@@ -18,14 +18,24 @@ from drawing_checks import keys_on_data
 from headcount import lab, report
 from headcount.data import GaussianTokens
 from headcount.models import initialisations, outputs
-from headcount.papers.arda2026.ar import ARWindows
-from headcount.papers.arda2026.feasible import omega
-from headcount.papers.arda2026.figures import fig1, fig2
-from headcount.papers.arda2026.indrnn import IndRNN
-from headcount.papers.arda2026.measurements import problem, recurrent, training, widths
-from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
-from headcount.papers.arda2026.starts import paired, paired_indrnn
-from headcount.papers.arda2026.teacher import TransportTeacher
+from headcount.papers.arda2026 import (
+    ARWindows,
+    IndRNN,
+    PooledAttention,
+    PooledAttentionParams,
+    TransportTeacher,
+    omega,
+    paired,
+    paired_indrnn,
+)
+from headcount.papers.arda2026.figures import (
+    errors_at_start,
+    fig1,
+    fig2,
+    problem,
+    recurrent,
+    training,
+)
 from headcount.training import gd, train
 
 RHO = (3.0, 2.0, 1.5)
@@ -88,7 +98,7 @@ def test_an_option_changes_the_addresses_of_what_it_concerns_only(
 
 def test_code_direction_is_on_the_spheres_along_the_summed_gradient(student: Any) -> None:
     model, start, x = student
-    shift = widths.code_direction(model, start, x, RHO)
+    shift = errors_at_start.code_direction(model, start, x, RHO)
 
     def summed(i: int) -> Callable[..., jax.Array]:
         return lambda U, W: sum(model.head(U, W, jnp.asarray(X)) for X in x)
@@ -103,10 +113,10 @@ def test_code_direction_is_on_the_spheres_along_the_summed_gradient(student: Any
 
 def test_remainder_is_f_minus_the_gradient_s_line(student: Any) -> None:
     model, start, x = student
-    shift = widths.code_direction(model, start, x, RHO)
+    shift = errors_at_start.code_direction(model, start, x, RHO)
     moved = jax.tree.map(np.add, start, shift)
-    got = widths.remainder(model, start, shift, x)
-    line = widths.linear_change(model, start, shift, x)
+    got = errors_at_start.remainder(model, start, shift, x)
+    line = errors_at_start.linear_change(model, start, shift, x)
     for j, X in enumerate(jnp.asarray(x)):
         grad = jax.grad(model)(start, X)
         linear = sum(np.vdot(g, s) for g, s in zip(grad, shift, strict=True))
@@ -117,12 +127,12 @@ def test_remainder_is_f_minus_the_gradient_s_line(student: Any) -> None:
 def test_the_second_order_term_cancels_in_pairs(student: Any) -> None:
     """What is left of the code's direction is m^{-1/2} sum_i dc_i (h_i - h_i0)."""
     model, start, x = student
-    shift = widths.code_direction(model, start, x, RHO)
+    shift = errors_at_start.code_direction(model, start, x, RHO)
     heads = jax.vmap(jax.vmap(model.head, in_axes=(0, 0, None)), in_axes=(None, None, 0))
     h0 = heads(start.U, start.W, x)
     h = heads(start.U + shift.U, start.W + shift.W, x)
     left = (h - h0) @ shift.c / math.sqrt(model.m)
-    got = widths.remainder(model, start, shift, x)
+    got = errors_at_start.remainder(model, start, shift, x)
     np.testing.assert_allclose(got, left, rtol=1e-9, atol=1e-13)
 
 
@@ -131,7 +141,7 @@ def test_adversarial_point_is_the_best_of_all_combinations() -> None:
     model = PooledAttention(3, 2)
     start = paired(model, 1)
     x = GaussianTokens(4, 3).inputs(3, 1)
-    got = widths.adversarial_remainder(model, start, x, RHO)
+    got = errors_at_start.adversarial_remainder(model, start, x, RHO)
     signs = [(a, b, c) for a in (1, -1) for b in (1, -1) for c in (1, -1)]
     r_c, r_u, r_w = (rho / math.sqrt(2) for rho in RHO)
     for j, X in enumerate(jnp.asarray(x)):
@@ -147,7 +157,7 @@ def test_adversarial_point_is_the_best_of_all_combinations() -> None:
             for second in signs:
                 parts = zip(point(0, first), point(1, second), strict=True)
                 shift = PooledAttentionParams(*(np.stack([a, b]) for a, b in parts))
-                error = widths.remainder(model, start, shift, X[None])
+                error = errors_at_start.remainder(model, start, shift, X[None])
                 worst = max(worst, abs(error.item()))
         np.testing.assert_allclose(got[j], worst, rtol=1e-9)
 
@@ -158,7 +168,7 @@ def test_approximation_error_is_a_small_pool_against_a_large_one(teacher: str, h
     """f_lin(phi~) is the mean of g over the student's own heads [arda2026, Eq. (10)]."""
     sizes = {"n": 20, "T": 4, "d": 3, "pool": 32}
     config = problem.teacher_student(sizes, 6, 2, teacher, init=heads, dtype="float64")
-    got = widths.measure_approximation(config, lab.PlainContext())
+    got = errors_at_start.measure_approximation(config, lab.PlainContext())
     law = TransportTeacher(T=4, d=3, pool=32, **problem.TEACHERS[teacher])
     x = law.law.inputs(20, 2)
     transport = law.transport(2, x)

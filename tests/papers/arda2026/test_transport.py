@@ -11,15 +11,16 @@ import pytest
 from headcount.core import BadArgument, float64
 from headcount.core._tree import named_leaves
 from headcount.kernels import Linearised
-from headcount.papers.arda2026.model import PooledAttention, PooledAttentionParams
-from headcount.papers.arda2026.starts import paired
-from headcount.papers.arda2026.transport import (
+from headcount.papers.arda2026 import (
+    PooledAttention,
+    PooledAttentionParams,
+    TransportMap,
     TransportProblem,
     easiest_transport,
+    paired,
     smallest_transport,
     transported,
 )
-from headcount.papers.arda2026.transport_map import TransportMap
 from headcount.training import TrainConfig, build
 
 

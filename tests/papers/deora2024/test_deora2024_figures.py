@@ -15,14 +15,20 @@ from drawing_checks import keys_on_data, words_beyond_panels
 from headcount import lab, report
 from headcount.data import Dataset
 from headcount.kernels import direction_margins
+from headcount.papers.deora2024.definition_1 import GoodStart, good_start
 from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.dm2 import DM2
-from headcount.papers.deora2024.figures import curves, noise
-from headcount.papers.deora2024.measurements import gap, one_head, runs, starts
-from headcount.papers.deora2024.measurements import stability as stable
+from headcount.papers.deora2024.figures import (
+    curves,
+    noise,
+    one_head,
+    required_heads,
+    samples,
+    stability,
+    training_run,
+)
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
-from headcount.papers.deora2024.one_head import one_head as reduction
-from headcount.papers.deora2024.start import GoodStart, good_start
+from headcount.papers.deora2024.reduction import one_head as reduction
 from headcount.papers.deora2024.starts import two_phase_groups, zero
 from headcount.training import TrainConfig, run_config
 
@@ -100,7 +106,7 @@ SMALL = {"T": 5, "d": 4, "zeta": 0.2, "S": 1.5}
 def config_of(data: str, **values: Any) -> dict[str, Any]:
     law = SMALL if data == "dm1" else {"T": 4, "d": 3}
     given = {"width": 3, "seeds": [2], "optimiser": "gd", "eta": 0.5, "data": data, **values}
-    return runs.run_config(SETTINGS, data_options=law, **given)
+    return training_run.run_config(SETTINGS, data_options=law, **given)
 
 
 def plain_descent(model: MultiHeadAttention, data: Dataset) -> tuple[Any, list[MultiHeadParams]]:
@@ -119,7 +125,7 @@ def plain_descent(model: MultiHeadAttention, data: Dataset) -> tuple[Any, list[M
 
 
 def test_a_dm1_run_is_what_the_panels_say() -> None:
-    got = runs.measure_run(config_of("dm1"), lab.PlainContext())
+    got = training_run.measure_run(config_of("dm1"), lab.PlainContext())
     law = DM1(**SMALL)
     data, test = law.sample_split(6, 5, 2)
     model = MultiHeadAttention(law.T, law.d, 3)
@@ -148,7 +154,7 @@ def test_a_dm1_run_is_what_the_panels_say() -> None:
 
 
 def test_a_dm2_run_has_the_cosines_with_the_planted_head() -> None:
-    got = runs.measure_run(config_of("dm2"), lab.PlainContext())
+    got = training_run.measure_run(config_of("dm2"), lab.PlainContext())
     law = DM2(T=4, d=3)
     _, path = plain_descent(MultiHeadAttention(4, 3, 3), law.sample(6, 2))
     planted = law.planted(2)
@@ -176,7 +182,7 @@ def test_one_head_with_rescaled_steps_is_all_heads(optimiser: str) -> None:
 
 def test_a_gaussian_start_has_heads_of_unit_expected_size() -> None:
     config = config_of("dm1", model="deora2024", init="gaussian", width=500)
-    _, built = runs.problem_of({**config, "init_options": {"scale": 2.0}})
+    _, built = training_run.problem_of({**config, "init_options": {"scale": 2.0}})
     for block in built.initial:
         squares = np.sum(block[0].reshape(500, -1) ** 2, axis=1)
         error = np.std(squares) / math.sqrt(500)
@@ -186,19 +192,19 @@ def test_a_gaussian_start_has_heads_of_unit_expected_size() -> None:
 
 def test_kept_iterations_are_spread_in_log_k() -> None:
     every_five = np.arange(0, 1501, 5)
-    kept = every_five[runs.logarithmic(every_five)]
+    kept = every_five[training_run.logarithmic(every_five)]
     assert kept[0] == 5
     assert kept[-1] == 1500
-    assert len(kept) <= runs.TRACE_POINTS
+    assert len(kept) <= training_run.TRACE_POINTS
     assert np.all(np.diff(kept) > 0)
     few = np.arange(4)
-    assert few[runs.logarithmic(few)].tolist() == [1, 2, 3]
+    assert few[training_run.logarithmic(few)].tolist() == [1, 2, 3]
 
 
 def test_early_iterations_are_all_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = runs.measure_run(config_of("dm1"), lab.PlainContext())
-    monkeypatch.setattr(runs, "EARLY", 2)
-    got = runs.measure_run(config_of("dm1"), lab.PlainContext())
+    whole = training_run.measure_run(config_of("dm1"), lab.PlainContext())
+    monkeypatch.setattr(training_run, "EARLY", 2)
+    got = training_run.measure_run(config_of("dm1"), lab.PlainContext())
     assert got["k"].tolist() == [1, 2, 3, 6, 7]
     for name in ("test_loss", "norm_W", "attention"):
         np.testing.assert_array_equal(got[name], whole[name][got["k"] - 1])
@@ -206,10 +212,12 @@ def test_early_iterations_are_all_recorded(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_first_below_and_late_slope() -> None:
     k = np.arange(2000.0)
-    assert runs.first_below(1 / (k + 1), 0.01) == 100
-    assert math.isnan(runs.first_below(np.ones(5), 0.01))
-    np.testing.assert_allclose(runs.late_slope(np.append(9.0, 3 / k[1:])), -1, rtol=1e-10)
-    np.testing.assert_allclose(runs.late_slope(np.append(9.0, k[1:] ** -0.5)), -0.5, rtol=1e-10)
+    assert training_run.first_below(1 / (k + 1), 0.01) == 100
+    assert math.isnan(training_run.first_below(np.ones(5), 0.01))
+    np.testing.assert_allclose(training_run.late_slope(np.append(9.0, 3 / k[1:])), -1, rtol=1e-10)
+    np.testing.assert_allclose(
+        training_run.late_slope(np.append(9.0, k[1:] ** -0.5)), -0.5, rtol=1e-10
+    )
 
 
 def test_step_sizes() -> None:
@@ -220,16 +228,10 @@ def test_step_sizes() -> None:
     assert curves.step_size(settings, "adam", 16) == 0.06
 
 
-def test_share_counts_runs() -> None:
-    assert curves.share("all", [True, True]).outcome == lab.CONFIRMED
-    verdict = curves.share("all", [[True, False], [True, True]])
-    assert (verdict.outcome, verdict.value) == (lab.NOT_CONFIRMED, 0.75)
-
-
 def test_gap_is_the_last_iterate_s() -> None:
     config = config_of("dm1")
-    got = gap.measure_gap(config, lab.PlainContext())
-    whole = runs.measure_run(config, lab.PlainContext())
+    got = samples.measure_gap(config, lab.PlainContext())
+    whole = training_run.measure_run(config, lab.PlainContext())
     assert got["train_loss"] == whole["train_loss"][-1]
     assert got["test_loss"] == whole["test_loss"][-1]
     assert got["gap"] == got["test_loss"] - got["train_loss"]
@@ -237,8 +239,8 @@ def test_gap_is_the_last_iterate_s() -> None:
 
 def test_stability_is_measured_at_the_iterations_it_names() -> None:
     config = {**config_of("dm1"), "tier": "sharp"}
-    got = stable.measure_stability(config, lab.PlainContext())
-    whole = runs.measure_run(config, lab.PlainContext())
+    got = stability.measure_stability(config, lab.PlainContext())
+    whole = training_run.measure_run(config, lab.PlainContext())
     assert got["k"].tolist() == whole["k"].tolist()
     np.testing.assert_allclose(got["train_loss"], whole["train_loss"], rtol=1e-10)
     np.testing.assert_allclose(got["gap"], whole["test_loss"] - whole["train_loss"], rtol=1e-8)
@@ -263,7 +265,7 @@ def started() -> tuple[Any, MultiHeadParams, Dataset]:
 def test_the_direction_has_the_exact_margin_of_the_text() -> None:
     """y <u_*, sum x_t>/(S sqrt(2T)) + y <(sum x_t) (Cov(X) ubar)^T, W_*>/|W_*| [P3]."""
     model, start, (x, y) = started()
-    direction = starts.tangent_direction(model, start, BOUNDED)
+    direction = noise.tangent_direction(model, start, BOUNDED)
     got = direction_margins(model, start, direction, x, y)
     row = start.U[0, 0] * np.sign(start.U[0, 0] @ BOUNDED.u_star)
     u, W, T = BOUNDED.u_star, BOUNDED.W_star, BOUNDED.T
@@ -281,9 +283,9 @@ def test_definition_1_and_the_bounds_of_the_mixture() -> None:
     np.testing.assert_allclose(own.B_2, max(1, size), rtol=1e-12)
     f = [model.plain(model.expand(start), jnp.asarray(X)) for X in x]
     np.testing.assert_allclose(own.B_Phi, max(1, np.max(np.abs(f))), rtol=1e-12)
-    direction = starts.tangent_direction(model, start, BOUNDED)
+    direction = noise.tangent_direction(model, start, BOUNDED)
     given = np.min(direction_margins(model, start, direction, x, y))
-    found = starts.mixture_bounds(BOUNDED, start, x, y)
+    found = noise.mixture_bounds(BOUNDED, start, x, y)
     # The best direction is no worse than theta_*, which is no worse than gamma_* promises.
     assert own.gamma >= given >= found["gamma_star"]
     row = start.U[0, 0] * np.sign(start.U[0, 0] @ BOUNDED.u_star)
@@ -291,7 +293,7 @@ def test_definition_1_and_the_bounds_of_the_mixture() -> None:
     np.testing.assert_allclose(found["P"], P, rtol=1e-12)
     np.testing.assert_allclose(found["size_bound"], math.sqrt(5) * (1.5 + P), rtol=1e-12)
     R = np.max(np.linalg.norm(x, axis=2))
-    bound = 5 * R * (1.5 + P) * math.sqrt(2 * math.log(2 / starts.DELTA))
+    bound = 5 * R * (1.5 + P) * math.sqrt(2 * math.log(2 / noise.DELTA))
     np.testing.assert_allclose(found["output_bound"], bound, rtol=1e-12)
     assert found["Z_mu"] <= 0.2
     assert found["Z_nu"] <= 0.3
@@ -305,7 +307,7 @@ def test_required_heads_by_hand(form: str, root: float) -> None:
     first = 256 * d * math.sqrt(T * d) * 1.2**3 * 1.5
     first *= (3 * math.sqrt(d) * 1.2**2 * (4 * g0 + 1.5) + 1) * g0**2
     second = 5 * d * math.sqrt(T * d) * 1.2**3 * (1.5 / 2) * (3 * math.sqrt(d) * 1.2**2 + 1) * G**3
-    got = starts.required_heads(own, 100, T, d, form)
+    got = required_heads.required_heads(own, 100, T, d, form)
     np.testing.assert_allclose(got, max(first, second) ** 2, rtol=1e-12)
 
 

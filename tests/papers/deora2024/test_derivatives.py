@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.papers.deora2024 import constants, naive
+from headcount.papers.deora2024 import constants, twins
 from headcount.papers.deora2024 import quantities as model
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024.records import Model, opposite_model, opposite_tokens
@@ -66,7 +66,7 @@ def test_groups_have_the_derivatives_of_all_their_heads(readout: str) -> None:
 def test_the_slow_twin_has_the_same_derivatives(readout: str) -> None:
     i = drawn(readout)
     data = slow_data(FLOATS, arrays_of(i))
-    rows = naive.parameters(data)
+    rows = twins.parameters(data)
     fast, gradient, ends = jax.jit(
         lambda i: (
             model.head_hessians(i, i.rows),
@@ -74,11 +74,11 @@ def test_the_slow_twin_has_the_same_derivatives(readout: str) -> None:
             jnp.stack(model.loss_hessian_ends(i, i.rows)),
         )
     )(i)
-    slow = np.array(naive.head_hessians(FLOATS, data, rows))
+    slow = np.array(twins.head_hessians(FLOATS, data, rows))
     np.testing.assert_allclose(slow, fast, rtol=1e-10, atol=1e-12)
-    parts = naive.samples(FLOATS, data, rows)
-    np.testing.assert_allclose(naive.loss_gradient(FLOATS, data, parts), gradient, rtol=1e-10)
-    got = naive.loss_hessian_ends(FLOATS, data, rows)
+    parts = twins.samples(FLOATS, data, rows)
+    np.testing.assert_allclose(twins.loss_gradient(FLOATS, data, parts), gradient, rtol=1e-10)
+    got = twins.loss_hessian_ends(FLOATS, data, rows)
     np.testing.assert_allclose(got, ends, rtol=1e-9)
 
 

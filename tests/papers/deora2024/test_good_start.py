@@ -10,12 +10,12 @@ import pytest
 from headcount.core import BadArgument
 from headcount.kernels import direction_margins
 from headcount.papers.deora2024 import constants, mixture_constants
-from headcount.papers.deora2024.applies import setup
+from headcount.papers.deora2024.definition_1 import good_start, mixture_margins
 from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.model import HeadGroups, MultiHeadParams
 from headcount.papers.deora2024.setting import Setting
-from headcount.papers.deora2024.start import good_start, mixture_margins
 from headcount.papers.deora2024.starts import first_step_row, two_phase_groups
+from headcount.papers.deora2024.theorem_runs import setup
 from headcount.theory import claims
 from headcount.training import TrainConfig
 

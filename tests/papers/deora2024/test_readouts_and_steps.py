@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from headcount.core import float64
-from headcount.papers.deora2024.applies import where_it_applies
 from headcount.papers.deora2024.constants import Constants
 from headcount.papers.deora2024.records import LeftOut, Start
 from headcount.papers.deora2024.setting import Setting
+from headcount.papers.deora2024.theorem_runs import where_it_applies
 from headcount.theory import Outcome, claims, judge
 
 T = 16

@@ -19,8 +19,8 @@ from headcount import lab, report
 from headcount.core import BadArgument
 from headcount.data import pad
 from headcount.models.text import LayerwiseMargin, load_checkpoint, random_encoder
-from headcount.papers.deora2024.measurements import finetune, text_kernel
-from headcount.papers.wu2023.measurements.text import pretrained_tokens
+from headcount.papers.deora2024.figures import text, text_kernel
+from headcount.papers.wu2023.figures.fig1 import pretrained_tokens
 
 OWN = {"model": "tiny", "data": "templates"}
 CONFIG = {
@@ -175,11 +175,11 @@ class StopAtFirst(lab.PlainContext):
 
 
 def test_a_resumed_run_is_the_uninterrupted_one() -> None:
-    whole = finetune.measure_finetuning(CONFIG, lab.PlainContext())
+    whole = text.measure_finetuning(CONFIG, lab.PlainContext())
     context = StopAtFirst()
     with pytest.raises(Stopped):
-        finetune.measure_finetuning(CONFIG, context)
-    rest = finetune.measure_finetuning(CONFIG, StopAtFirst(context.state))
+        text.measure_finetuning(CONFIG, context)
+    rest = text.measure_finetuning(CONFIG, StopAtFirst(context.state))
     for name, values in whole.items():
         np.testing.assert_array_equal(rest[name], values, err_msg=name)
     assert np.isnan(whole["train_loss"][0])
@@ -189,14 +189,14 @@ def test_a_resumed_run_is_the_uninterrupted_one() -> None:
 
 def test_a_run_that_diverges_says_so() -> None:
     context = lab.PlainContext()
-    found = finetune.measure_finetuning({**CONFIG, "eta": 1e38}, context)
+    found = text.measure_finetuning({**CONFIG, "eta": 1e38}, context)
     assert context.divergence is not None
     assert np.isnan(found["validation_loss"][-1])
 
 
 def test_more_records_than_steps_are_refused() -> None:
     with pytest.raises(BadArgument, match="exceeds the 6 steps"):
-        finetune.measure_finetuning({**CONFIG, "records": 7}, lab.PlainContext())
+        text.measure_finetuning({**CONFIG, "records": 7}, lab.PlainContext())
 
 
 def test_the_kernel_is_that_of_gradients_by_hand() -> None:

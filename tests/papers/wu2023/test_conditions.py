@@ -11,12 +11,11 @@ import scipy.optimize
 
 from headcount.core import BadArgument, float64, stream
 from headcount.models import initialisations
-from headcount.papers.wu2023 import conditions
-from headcount.papers.wu2023.conditions import Start, best_room, measure_start, ratios_at
+from headcount.papers.wu2023 import setting as module
 from headcount.papers.wu2023.constants import Constants, Norms
 from headcount.papers.wu2023.model import Encoder, output_scale, softmax_scale
 from headcount.papers.wu2023.runs import Run
-from headcount.papers.wu2023.setting import Setting
+from headcount.papers.wu2023.setting import Setting, Start, best_room, measure_start, ratios_at
 from headcount.papers.wu2023.twins import SlowConstants
 from headcount.theory import claims, theorem_answers
 from headcount.theory._pytree import arrays_of
@@ -37,7 +36,7 @@ def test_the_start_is_what_dense_algebra_says(monkeypatch: pytest.MonkeyPatch) -
     model = Encoder(4, 37, 0.3, 0.8, "mean")
     params = initialisations["ntk"](model, 4)
     x, y = rng.normal(size=(5, 3, 4)), rng.normal(size=5)
-    monkeypatch.setattr(conditions, "CHUNK", 10)
+    monkeypatch.setattr(module, "CHUNK", 10)
     found = measure_start(model, params, x, y)
     F = np.stack([np.asarray(model.features(params, one)) for one in x])
     np.testing.assert_allclose(found.alpha, np.linalg.svd(F)[1][-1], rtol=1e-9)

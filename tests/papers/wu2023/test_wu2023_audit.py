@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, float64
-from headcount.data import Arrays
-from headcount.papers.wu2023 import history as module
-from headcount.papers.wu2023 import subject as looks_at
-from headcount.papers.wu2023.conditions import measure_start
-from headcount.papers.wu2023.history import History, history_of, trained
+from headcount.data._given import Arrays
+from headcount.papers.wu2023 import audit as module
+from headcount.papers.wu2023.audit import History, _instance, history_of, slack, subject, trained
 from headcount.papers.wu2023.records import Move, Network
 from headcount.papers.wu2023.runs import Run
-from headcount.papers.wu2023.subject import _instance, slack, subject
+from headcount.papers.wu2023.setting import measure_start
 from headcount.theory import Outcome, claims
 from headcount.theory._audit import ask
 from headcount.theory.domain import NotFinite
@@ -186,7 +184,7 @@ def test_a_wide_encoder_is_audited_without_pairs(monkeypatch) -> None:
     """An instance may hold so many numbers: one iterate fits, two neighbouring ones do not."""
     inputs, weights, labels = 3 * 2 * 3, 3 * 6 * 3 + 6, 2 * 16
     for room, pairs in ((0, 2), (-1, 0)):
-        monkeypatch.setattr(looks_at, "MOST_ENTRIES", inputs + 2 * weights + labels + room)
+        monkeypatch.setattr(module, "MOST_ENTRIES", inputs + 2 * weights + labels + room)
         found = subject(CONFIG, 0, delta=0.05)
         assert len(found.instances(Move)) == pairs
         assert ("too wide for claims about two iterates" in found.note) == (pairs == 0)

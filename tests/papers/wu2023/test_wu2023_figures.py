@@ -15,12 +15,19 @@ from headcount import kernels, lab, report
 from headcount.core import BadArgument
 from headcount.models import initialisations
 from headcount.papers import wu2023
-from headcount.papers.wu2023.figures import curves, fig2, fig5, images, tails
+from headcount.papers.wu2023.data import GaussianRegression
+from headcount.papers.wu2023.figures import (
+    curves,
+    descent,
+    fig2,
+    fig5,
+    hessian,
+    images,
+    limit,
+    tails,
+)
 from headcount.papers.wu2023.limit import arc_cosine
-from headcount.papers.wu2023.measurements import synthetic, vit, widths
-from headcount.papers.wu2023.measurements.tails import tail_levels, tail_of
 from headcount.papers.wu2023.model import Encoder, EncoderParams
-from headcount.papers.wu2023.regression import GaussianRegression
 from headcount.papers.wu2023.starts import lecun
 
 IDS = [f"wu2023/{name}" for name in (
@@ -52,11 +59,11 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     collection = lab.collect(plan, lab.Store(folder))
     assert collection.missing == 0
     assert len({verdict.claim for verdict in collection.verdicts}) == len(collection.verdicts)
-    assert all(np.isfinite(verdict.value) for verdict in collection.verdicts)
+    assert all(np.isfinite(v.value) or v.lost for v in collection.verdicts)
     assert report.render(collection, "svg")["svg"]
     assert keys_on_data(report.draw(collection)) == []
     if figure == "wu2023/fig3":  # exact, so it holds at any size
-        assert plan.figure.verdicts(collection.data)[0].outcome == lab.CONFIRMED
+        assert plan.figure.verdicts(collection.data)[0].value < 1e-9
     assert {verdict.outcome for verdict in collection.verdicts} <= {lab.NOT_JUDGED}
     if own_data(figure):
         drawn = report.render(collection, "svg")["svg"].decode()
@@ -88,7 +95,7 @@ SMALL = {"n": 8, "T": 3, "d": 5, "epochs": 6}
 
 def small_run(normalisation: str = "stable", **changed: Any) -> dict[str, Any]:
     chosen = {"d_m": 7, "init": "lecun", "scaling": "realistic", "gamma": 0.5, "seed": 3}
-    config = synthetic.run_settings(normalisation, settings=SMALL, **{**chosen, **changed})
+    config = descent.run_settings(normalisation, settings=SMALL, **{**chosen, **changed})
     return {**config, "dtype": "float64"}
 
 
@@ -116,7 +123,7 @@ def test_loss_movement_and_drift_are_those_of_descent_by_hand(
     normalisation: str, factor: float
 ) -> None:
     config = small_run(normalisation, gamma=0.5 if normalisation == "stable" else 1e-4)
-    got = synthetic.measure_drift(config, lab.PlainContext())
+    got = descent.measure_drift(config, lab.PlainContext())
     path = descent_by_hand(config, factor)
     x, y = GaussianRegression(3, 5, config["data_options"]["tokens"]).sample(8, 3)
     model = Encoder(5, 7, 7**-0.5, 1.0, config["model_options"]["pooling"])
@@ -141,8 +148,8 @@ def test_the_printed_normalisation_diverges_and_says_so() -> None:
     settings = {"n": 30, "T": 5, "d": 20, "epochs": 40}
     chosen = {"d_m": 50, "init": "lecun", "scaling": "realistic", "gamma": 1.0, "seed": 0}
     context = lab.PlainContext()
-    config = synthetic.run_settings("printed", settings=settings, **chosen)
-    got = synthetic.measure_descent(config, context)
+    config = descent.run_settings("printed", settings=settings, **chosen)
+    got = descent.measure_descent(config, context)
     assert context.divergence is not None
     assert got["finite"] == 0
     assert got["stability"] > 2
@@ -151,8 +158,8 @@ def test_the_printed_normalisation_diverges_and_says_so() -> None:
 
 
 def test_the_step_of_the_scaling_figure_is_one_over_the_largest_eigenvalue() -> None:
-    config = synthetic.scaled_settings(d_m=7, init="lecun", scaling="ntk", settings=SMALL, seed=1)
-    got = synthetic.measure_scaled_descent(config, lab.PlainContext())
+    config = descent.scaled_settings(d_m=7, init="lecun", scaling="ntk", settings=SMALL, seed=1)
+    got = descent.measure_scaled_descent(config, lab.PlainContext())
     np.testing.assert_allclose(got["stability"], 1, rtol=1e-5)
     assert np.all(np.diff(got["loss"]) < 0)
 
@@ -171,23 +178,23 @@ def test_verdict_helpers() -> None:
 
 def test_pair_products_tail_and_exponent() -> None:
     x = np.random.default_rng(0).normal(size=(12, 3, 4))
-    found = tail_of(x)
+    found = tails.tail_of(x)
     unit = [sample / np.linalg.norm(sample) for sample in x]
     products = [
         np.sum((unit[i].T @ unit[i]) * (unit[j].T @ unit[j])) for i in range(12) for j in range(i)
     ]
     np.testing.assert_allclose(found["largest_product"], max(products), rtol=1e-12)
     share = np.mean(np.array(products) >= found["products"][100])
-    assert abs(share - tail_levels()[100]) < 2 / len(products)
+    assert abs(share - tails.tail_levels()[100]) < 2 / len(products)
     bound = np.exp(-(found["products"] ** found["tail_exponent"]))
-    wanted = np.max(tail_levels() - bound)
+    wanted = np.max(tails.tail_levels() - bound)
     got = tails.excess(found["products"][None], np.array([found["tail_exponent"]]))
     np.testing.assert_allclose(got, wanted)
 
 
 def test_the_hessian_s_norm_is_that_of_automatic_differentiation() -> None:
     config = {"widths": [3, 5], "T": 4, "init": "he", "scaling": "ntk", "seed": 2}
-    got = widths.measure_hessian(config, lab.PlainContext())
+    got = hessian.measure_hessian(config, lab.PlainContext())
     from headcount.core import normal, stream
 
     x = normal(stream(2, "wu2023", "hessian", "x"), (4, 1))
@@ -202,7 +209,7 @@ def test_the_hessian_s_norm_is_that_of_automatic_differentiation() -> None:
         rows = {"Q": slice(0, d_m), "V": slice(2 * d_m, 3 * d_m)}
         block = np.linalg.norm(dense[rows["Q"], rows["V"]], 2)
         np.testing.assert_allclose(
-            got["block_norm"][i][widths.BLOCKS.index("QV")], block, rtol=1e-8
+            got["block_norm"][i][hessian.BLOCKS.index("QV")], block, rtol=1e-8
         )
     assert not np.allclose(got["hessian_norm"], got["hessian_norm_nearby"])
 
@@ -215,14 +222,14 @@ def test_the_printed_limit_has_a_matrix_product() -> None:
         for j in range(4):
             a, b = arc_cosine(jnp.asarray(s[i]), jnp.asarray(s[j]))
             value[i, j], slope[i, j] = float(a), float(b)
-    np.testing.assert_allclose(widths.printed_limit(x), value + slope @ (s @ s.T), rtol=1e-9)
+    np.testing.assert_allclose(limit.printed_limit(x), value + slope @ (s @ s.T), rtol=1e-9)
     np.testing.assert_allclose(
         wu2023.limit_wu2023(x, pooling="sum").total, value + slope * (s @ s.T), rtol=1e-9
     )
     K = value + slope * (s @ s.T)
     scales = np.linspace(0.01, 3, 3000)
     best = min(np.linalg.norm(c * K - value) for c in scales) / np.linalg.norm(value)
-    np.testing.assert_allclose(widths.shape_distance(K, value), best, rtol=1e-4)
+    np.testing.assert_allclose(limit.shape_distance(K, value), best, rtol=1e-4)
 
 
 class Interrupted(Exception):
@@ -256,13 +263,13 @@ class Resumed(lab.PlainContext):
 
 def test_a_resumed_image_run_equals_an_uninterrupted_one() -> None:
     settings = {"images": 64, "evaluated": 20, "pairs_of": 5, "epochs": 3, "batch_size": 16}
-    config = vit.vit_config(settings, "digits", "zero-one", 16, "realistic", 0, "relu")
-    whole = vit.measure_vit(config, lab.PlainContext())
+    config = images.vit_config(settings, "digits", "zero-one", 16, "realistic", 0, "relu")
+    whole = images.measure_vit(config, lab.PlainContext())
     first = OneCheckpoint()
     with pytest.raises(Interrupted):
-        vit.measure_vit(config, first)
+        images.measure_vit(config, first)
     assert first.saved is not None
-    rest = vit.measure_vit(config, Resumed(first.saved))
+    rest = images.measure_vit(config, Resumed(first.saved))
     for name, value in whole.items():
         np.testing.assert_array_equal(rest[name], value, err_msg=name)
     np.testing.assert_allclose(whole["sign_error"], 4 * 20 * whole["train_error"])
@@ -270,11 +277,11 @@ def test_a_resumed_image_run_equals_an_uninterrupted_one() -> None:
 
 
 def test_classes_and_signs() -> None:
-    np.testing.assert_array_equal(vit.predicted(np.array([[0.2], [-1.0], [0.0]])), [1, -1, 1])
-    np.testing.assert_array_equal(vit.predicted(np.array([[0.2, 0.3], [1, 0]])), [1, 0])
-    task = vit.load_task("digits", "zero-one", 40)
+    np.testing.assert_array_equal(images.predicted(np.array([[0.2], [-1.0], [0.0]])), [1, -1, 1])
+    np.testing.assert_array_equal(images.predicted(np.array([[0.2, 0.3], [1, 0]])), [1, 0])
+    task = images.load_task("digits", "zero-one", 40)
     assert task.x.shape == (40, 16, 4)
     assert set(task.y) == {-1.0, 1.0}
-    assert vit.load_task("digits", "classes", 10**6).x.shape == (1500, 16, 4)
+    assert images.load_task("digits", "classes", 10**6).x.shape == (1500, 16, 4)
     assert set(curves.SCALINGS) == set(curves.STYLES)
-    assert set(images.TITLES) == set(vit.PATCH)
+    assert set(images.TITLES) == set(images.PATCH)

@@ -9,12 +9,12 @@ from ...core import facade
 
 _find = facade(
     __name__,
-    model="PooledAttention PooledAttentionParams",
-    indrnn="IndRNN IndRNNParams",
+    model="PooledAttention PooledAttentionParams IndRNN IndRNNParams",
     starts="paired unpaired paired_indrnn",
-    feasible="omega omega_indrnn",
+    recipes="omega omega_indrnn",
     teacher="TransportTeacher",
     transport_map="TransportMap TransportVectors transported",
+    needed_transport="TransportProblem smallest_transport easiest_transport goal_of",
     ar="ARWindows",
     fast="arda2026_path arda2026_chunk",
     fast_indrnn="indrnn_path indrnn_chunk",
@@ -22,7 +22,9 @@ _find = facade(
     kernel="features_arda2026",
     limit="limit_arda2026",
     setting="Setting",
-    constants="constants",
+    records="Head Near Target",
+    runs="Run RunTrace simulate",
+    audit="subject slack",
 )
 
 

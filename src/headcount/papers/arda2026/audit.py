@@ -36,10 +36,10 @@ from ...training import Run as TrainedRun
 from .claims.fact_4 import Event
 from .constants import Constants, label_envelope
 from .model import PooledAttentionParams
+from .needed_transport import Goal, goal_of
 from .records import LABELS, TOKENS_AND_QUERY, Head, Near, Softmax, Target
 from .runs import Run, RunTrace, head_summary, sample_terms, step_terms
 from .setting import Setting
-from .transport import Goal, goal_of
 
 BLOCKS = ("c", "U", "W")
 PER_STEP = ("loss", "gradient", "excess", "cross", "residual", "output", "e_lin", "e_cof", "values")

@@ -31,7 +31,7 @@ from ...training import (
     register_path,
     sum_over_chunks,
 )
-from .indrnn import IndRNN, IndRNNParams
+from .model import IndRNN, IndRNNParams
 
 _CHUNK_LANES = 2**14
 """Lanes (samples x heads) in flight, the best of those measured for m = 32, 64 and 256."""

@@ -1,4 +1,4 @@
-"""The pooled multi-head attention of arda2026, Sec. 3.2."""
+"""The models of arda2026: pooled multi-head attention (Sec. 3.2), and the IndRNN (App. B)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ...core import (
     activations,
     check_count,
     check_query,
+    mirrored_sum,
     pooled_attention,
 )
 from ...models import models
@@ -81,3 +82,46 @@ class PooledAttention:
 
 
 models.register("arda2026", PooledAttention)
+
+
+class IndRNNParams(NamedTuple):
+    """(c, U, w) of the IndRNN."""
+
+    c: Float[Array, "m"]
+    U: Float[Array, "m d"]
+    w: Float[Array, "m"]
+
+
+@dataclass(frozen=True)
+class IndRNN:
+    """h_t = sigma(U X_t + w o h_{t-1}), h_0 = 0, f = m^{-1/2} c . h_T [arda2026, App. B]."""
+
+    d: int
+    m: int
+    activation: Activation = activations["tanh"]
+    name: ClassVar[str] = "indrnn"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "activation", activation_of(self.activation))
+        check_count("d", self.d)
+        check_count("m", self.m)
+
+    def final_state(self, params: IndRNNParams, x: Float[Array, "T d"]) -> Float[Array, "m"]:
+        """h_T."""
+
+        def step(h: Float[Array, "m"], drive: Float[Array, "m"]) -> tuple[Float[Array, "m"], None]:
+            return self.activation(drive + params.w * h), None
+
+        h, _ = jax.lax.scan(step, jnp.zeros_like(params.w), x @ params.U.T)
+        return h
+
+    def __call__(self, params: IndRNNParams, x: Float[Array, "T d"]) -> Float[Array, ""]:
+        """f(X) = m^{-1/2} c . h_T."""
+        return mirrored_sum(params.c * self.final_state(params, x)) / math.sqrt(self.m)
+
+    def shapes(self) -> IndRNNParams:
+        """Shapes of (c, U, w)."""
+        return IndRNNParams((self.m,), (self.m, self.d), (self.m,))
+
+
+models.register("indrnn", IndRNN)

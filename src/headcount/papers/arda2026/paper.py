@@ -16,7 +16,6 @@ paper = Paper(
         f"{_HERE}.{module}"
         for module in (
             "model",
-            "indrnn",
             "starts",
             "teacher",
             "ar",
@@ -31,7 +30,7 @@ paper = Paper(
     claims=tuple(
         f"{_HERE}.claims.{module}"
         for module in (
-            "facts",
+            "facts_1_to_3",
             "fact_4",
             "lemma_1",
             "lemma_2",
@@ -39,15 +38,16 @@ paper = Paper(
             "lemma_4",
             "inner_product",
             "lemma_5",
-            "subgaussian",
+            "lemma_5_steps",
             "lemma_6",
+            "eq_23",
             "drift_terms",
             "gradient_sizes",
-            "realised",
+            "drift",
             "theorem_1",
             "proposition_1",
             "proposition_2",
-            "informal",
+            "rates",
         )
     ),
     figures=tuple(
@@ -70,4 +70,5 @@ paper = Paper(
     certificates=_HERE,
     facts=(f"{_HERE}.scalar_facts",),
     choices=f"{_HERE}:choices.toml",
+    quotes=f"{_HERE}:quotes.toml",
 )

@@ -1,14 +1,27 @@
-"""The models of arda2026: pooled attention and the recurrent network it is compared with."""
+"""How the models of arda2026 are made and trained, and the feasible sets of ProjGD."""
 
 from typing import Any
 
+from headcount.core import LastToken, seeded_query
+
 from ...core import BadArgument, Query, activation_of
-from ...models import LastToken, seeded_query
-from ...training import Recipe
-from .feasible import omega, omega_indrnn
-from .indrnn import IndRNN, IndRNNParams
-from .model import PooledAttention
+from ...training import HeadBalls, Recipe
+from .model import IndRNN, IndRNNParams, PooledAttention
 from .starts import paired_indrnn
+
+
+def omega(rho_c: float, rho_u: float, rho_w: float) -> HeadBalls:
+    """Omega_rho of arda2026 Def. 2 for `PooledAttention`, rho = (rho_c, rho_u, rho_w).
+
+    >>> omega(1, 2, 3).radii
+    (('c', 1), ('U', 2), ('W', 3))
+    """
+    return HeadBalls((("c", rho_c), ("U", rho_u), ("W", rho_w)))
+
+
+def omega_indrnn(rho_c: float, rho_u: float, rho_w: float) -> HeadBalls:
+    """The feasible set of the IndRNN [arda2026, App. B]."""
+    return HeadBalls((("c", rho_c), ("U", rho_u), ("w", rho_w)))
 
 
 def _query(text: str, d: int) -> Query:

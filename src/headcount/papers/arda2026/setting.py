@@ -155,7 +155,7 @@ class Setting:
 
 def _measured(config: TrainConfig, delta: float) -> tuple[Any, dict[str, Any]]:
     """The model, and what the first seed's data say: sizes, and the nu that their labels need."""
-    from .transport import goal_of
+    from .needed_transport import goal_of
 
     built = build(config.model_copy(update={"seeds": config.seeds[:1]}))
     start = jax.tree.map(lambda leaf: leaf[0], built.initial)

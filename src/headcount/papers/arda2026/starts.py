@@ -7,8 +7,7 @@ from jaxtyping import Float
 
 from ...core import Array, check_even, check_positive, normal, rademacher, stream
 from ...models import expect_model, initialisations
-from .indrnn import IndRNN, IndRNNParams
-from .model import PooledAttention, PooledAttentionParams
+from .model import IndRNN, IndRNNParams, PooledAttention, PooledAttentionParams
 
 
 def _mirror(half: Float[Array, "k ..."], sign: int = 1) -> Float[Array, "m ..."]:

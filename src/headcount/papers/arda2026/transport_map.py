@@ -27,6 +27,7 @@ from ...core import (
     head_features,
     precision,
 )
+from .model import PooledAttentionParams
 
 ATTENTIONS = ("full", "diagonal")
 W_BRANCHES = ("clipped", "scaled")
@@ -151,23 +152,13 @@ def transport_vectors(
 _jitted_vectors = jax.jit(transport_vectors, static_argnames="spec")
 
 
-def transported(
-    c: Float[Array, "m"],
-    U: Float[Array, "m d"],
-    W: Float[Array, "m d d"],
-    transport: TransportMap,
-) -> tuple[Float[Array, "m"], Float[Array, "m d"], Float[Array, "m d d"]]:
-    """c~ = c0 + v_c/sqrt m, U~ = U0 + c0 v_u/sqrt m, W~ = W0 + c0 v_w/sqrt m [arda2026, Eq. (10)].
-
-    (c, U, W) are the student's initial parameters, with v at each head's own phi0.
-    """
-    v = transport(c, U, W)
-    root = math.sqrt(len(c))
-    c0 = np.asarray(c)
-    return (
+def transported(start: PooledAttentionParams, v: TransportVectors) -> PooledAttentionParams:
+    """phi~ = phi0 + (v_c, c0 v_u, c0 v_w)/sqrt m, v at each phi0 [arda2026, Eq. (10)]."""
+    c0, root = np.asarray(start.c), math.sqrt(len(start.c))
+    return PooledAttentionParams(
         c0 + np.asarray(v.v_c) / root,
-        np.asarray(U) + c0[:, None] * np.asarray(v.v_u) / root,
-        np.asarray(W) + c0[:, None, None] * np.asarray(v.v_w) / root,
+        np.asarray(start.U) + c0[:, None] * np.asarray(v.v_u) / root,
+        np.asarray(start.W) + c0[:, None, None] * np.asarray(v.v_w) / root,
     )
 
 

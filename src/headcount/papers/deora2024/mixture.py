@@ -7,7 +7,8 @@ others use any of nu_1..nu_M. Order does not matter to the model, nor does a rot
 from __future__ import annotations
 
 import functools
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +16,17 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Box, Fraction, Positive, Record, Static
+from ...data import Dataset
+from ...theory import Batch, Box, Fraction, Positive, Record, Shape, Static
 from ...theory.families import log_uniform, safe_norm
 from . import mixture_constants
-from .records import Entries, Labels
+from .dm1 import DM1
+from .spaces import Entries, Labels, Whole
+
+
+def share(form: str) -> int:
+    """The start's centre is zeta u_* over this: 2 in (102), 4 where the first phase ends."""
+    return 2 if form in ("printed", "uniform") else 4
 
 
 class Levels(Positive):
@@ -69,7 +77,10 @@ class Mixture(Record):
     eps = Fraction(low=1e-6, high=0.999)
     L = Static(1)
 
-    shapes = ({"I": 2, "M": 2, "d": 4, "L": 1}, {"I": 2, "M": 1, "d": 3, "L": 2})
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        {"I": 2, "M": 2, "d": 4, "L": 1},
+        {"I": 2, "M": 1, "d": 3, "L": 2},
+    )
 
     def within(self) -> Self:
         """Noise bounds of up to 2 S^2."""
@@ -130,10 +141,9 @@ class Mixture(Record):
         """sqrt(S^2 + Z^2 + 2 Z_nu/M), at least 1."""
         return jnp.maximum(1.0, mixture_constants.token_bound(self.S, self.Z, self.Z_nu, self.M))
 
-    @property
-    def row(self) -> Float[Array, "d"]:
-        """The row (zeta/4) u_* + p of the two-phase start."""
-        return self.zeta / 4 * self.u_star + self.p
+    def row(self, form: str) -> Float[Array, "d"]:
+        """The row of a start: (zeta/4) u_* + p of the first phase, (zeta/2) u_* + p of (102)."""
+        return self.zeta / share(form) * self.u_star + self.p
 
     @property
     def P(self) -> Float[Array, ""]:
@@ -155,6 +165,25 @@ class Mixture(Record):
         if not np.all((self.kind == 0) | (self.kind == 1)) or np.any(np.sum(self.kind, 1) != 1):
             return "each row of kind must pick one pattern: a single 1 among zeros"
         return None
+
+
+class Signed(Mixture):
+    """A sample, the probability delta, n samples in all, and H fair signs alpha_h."""
+
+    delta = Fraction(low=1e-6, high=1 - 1e-6)
+    n = Whole(high=1e9)
+    H = Static(3)
+
+    shapes = tuple({**one, "H": H} for one, H in zip(Mixture.shapes, (3, 16), strict=True))
+    slopes = False
+
+
+class ManyHeads(Mixture):
+    """A sample, delta, n samples in all, and any number of heads H."""
+
+    delta = Fraction(low=1e-6, high=1 - 1e-6)
+    n = Whole(high=1e9)
+    H = Whole(high=1e30)
 
 
 class SureMixture(Mixture):
@@ -188,3 +217,75 @@ def quiet(T: int = 4, M: int = 2, L: int = 1, S: float = 2.0, eps: float = 0.1) 
         on_nu=np.zeros((T - L, M)), kind=np.eye(M)[np.arange(T - L) % M], p=np.zeros(M + 2),
         eps=np.asarray(eps), L=L,
     )  # fmt: skip
+
+
+EPS = 0.01
+"""The leak of Proposition 3 at which it is asked."""
+
+
+def first_phase_row(dataset: Dataset) -> Float[Array, "d"]:
+    """(1/2) mean_i y_i xbar_i, a row of U after a first phase on these samples [Lemma 16]."""
+    return np.mean(dataset.y[:, None] * np.mean(dataset.x, axis=1), axis=0) / 2
+
+
+Offers = dict[type, Sequence[Any]]
+
+
+def offered_mixtures(data: DM1, dataset: Dataset, most: int) -> tuple[Offers, str]:
+    """Up to `most` samples as instances, each with its own and with equal noise bounds; and a note.
+
+    p is that of a first phase on all the samples. Bounds are those of the data model where its
+    noise has sure ones, else the largest that these samples show. Nothing where the claims do not
+    speak about the samples: no irrelevant tokens, or noise that leaves the patterns' span.
+    """
+    L, T, k = data.relevant_tokens, data.T, data.M + 2
+    if L == T:
+        return {}, "claims about DM1 are not asked: every token is relevant"
+    if data.d > k:
+        return {}, f"claims about DM1 are not asked: they are stated for d = M + 2 = {k}"
+    basis = np.stack([data.mu_plus, data.mu_minus, *data.nu]) / data.S
+    some = np.unique(np.linspace(0, len(dataset.y) - 1, min(len(dataset.y), most)).astype(int))
+    chosen = Dataset(dataset.x[some], dataset.y[some])
+    tokens = chosen.x[~data.relevant_mask(chosen)].reshape(len(some), T - L, data.d) @ basis.T
+    kind = np.eye(data.M)[np.argmax(tokens[..., 2:], axis=-1)]
+    z = data.S * np.concatenate([tokens[..., :2], tokens[..., 2:] - data.S * kind], axis=-1)
+    bounded = data.noise == "bounded"
+    shown = data.measure(dataset)
+    Z_mu, Z_nu = (data.Z_mu, data.Z_nu) if bounded else (shown["Z_mu"].value, shown["Z_nu"].value)
+    p = basis @ first_phase_row(dataset) - data.zeta / 4 * (basis @ data.u_star)
+    parts = [
+        _instances(data, chosen.y, z, kind, p, bounds)
+        for bounds in ((Z_mu, Z_nu), (max(Z_mu, Z_nu),) * 2)
+    ]
+    both = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    note = (
+        "Assumption 3 fails, Gaussian noise is unbounded: claims about DM1 take the largest noise "
+        "of these samples for its bounds"
+    )
+    if bounded or data.noise_sd == 0:
+        return {Mixture: Batch(both), SureMixture: Batch(surely(both))}, ""
+    return {Mixture: Batch(both)}, note
+
+
+def _instances(
+    data: DM1, y: Any, z: Any, kind: Any, p: Any, bounds: tuple[float, float]
+) -> Mixture:
+    """A batch; z holds the noise's inner products with the patterns."""
+    n, (Z_mu, Z_nu) = len(y), bounds
+    tiny = 1e-300  # without noise every ratio is zero
+
+    def everywhere(value: Any) -> Any:
+        return np.broadcast_to(np.asarray(value, float), (n, *np.shape(value))).copy()
+
+    return Mixture(
+        S=everywhere(data.S),
+        Z_mu=everywhere(Z_mu),
+        Z_nu=everywhere(Z_nu),
+        y=np.asarray(y, float),
+        on_mu=np.clip(z[..., :2] / max(Z_mu, tiny), -1.0, 1.0),
+        on_nu=np.clip(z[..., 2:] * data.M / max(Z_nu, tiny), -1.0, 1.0),
+        kind=kind,
+        p=everywhere(p),
+        eps=everywhere(EPS),
+        L=data.relevant_tokens,
+    )

@@ -1,12 +1,13 @@
-"""What the statements of deora2024 speak about: a head, a model, two points, a run, a good start.
+"""What the statements of deora2024 speak about, and what they ask of a run or of a start.
 
-Groups carry multiplicities, so that H may be as large as the theorems ask for. R is realised: the
-largest token norm, and at least 1, as Assumption 1 asks.
+A head, a model, two points, a run, a good start. Groups carry multiplicities: H may be as large as
+the theorems ask for. R is realised: the largest token norm, and at least 1, as Assumption 1 asks.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -14,77 +15,14 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Choice, Positive, Reals, Record, Shape, Signs, Static, quantity
-from ...theory.families import log_uniform, safe_norm
+from ...theory import Choice, Given, Positive, Record, Shape, Static, given, quantity
+from ...theory.families import safe_norm
 from . import constants, quantities
-from .along import Segment
+from .constants import Constants
 from .model import READOUTS
 from .runs import simulate
-
-MOST_HEADS = 1e12
-"""The largest multiplicity that a search visits."""
-
-
-class Entries(Reals):
-    """Normal entries, drawn at sizes from `low` to `high`."""
-
-    def __init__(
-        self, *shape: str, low: float = 1.0, high: float = 1.0, largest: float = 1e3
-    ) -> None:
-        super().__init__(*shape, smallest=1e-9, largest=largest)
-        self.low, self.high = low, high
-
-    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
-        sizes = log_uniform(rng, self.low, self.high, count, *[1] * len(shape))
-        return rng.normal(size=(count, *shape)) * sizes
-
-
-class Words(Entries):
-    """Tokens; in a third of the draws opposite ones, in a sixth on one line."""
-
-    def __init__(self, *shape: str) -> None:
-        super().__init__(*shape, low=0.1, high=5.0, largest=30.0)
-
-    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
-        X = super()._random(rng, count, shape)
-        kind = rng.integers(0, 6, count).reshape(-1, *[1] * len(shape))
-        opposite = X[..., :1, :] * np.where(np.arange(shape[-2]) % 2, -1.0, 1.0)[:, None]
-        line = X[..., :1, :] * rng.uniform(-1, 1, (*X.shape[:-1], 1))
-        return np.where(kind < 2, opposite, np.where(kind == 2, line, X))
-
-
-class Labels(Signs):
-    """Labels: +1 where an entry is not negative."""
-
-    asks = ""
-    free = True
-
-
-class Whole(Positive):
-    """Whole numbers, such as multiplicities."""
-
-    def __init__(self, *shape: str, low: float = 1.0, high: float = MOST_HEADS) -> None:
-        super().__init__(*shape, low=low, high=high)
-
-    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
-        return np.round(log_uniform(rng, self.low, min(self.high, 1e6), count, *shape))
-
-    def kept(self, x: Any) -> Any:
-        return jnp.clip(jnp.round(jnp.abs(x)), self.low, self.high)
-
-
-class Counts(Whole):
-    """Multiplicities, drawn up to a thousand."""
-
-    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
-        return np.round(log_uniform(rng, 1.0, 1e3, count, *shape))
-
-
-class Longest(Positive):
-    """Step sizes: drawn so long that whoever moves a run into hypotheses decides."""
-
-    def _random(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Array:
-        return np.ones((count, *shape))
+from .segments import Segment
+from .spaces import Counts, Entries, Labels, Longest, Words
 
 
 class Head(Record):
@@ -356,3 +294,99 @@ def opposite_model(readout: str = "full", k: float = 1.0) -> Model:
     X, r = np.array([[[1.0], [-1.0]]]), 2 if readout == "full" else 1
     zeros = {"U": np.zeros((1, r, 1)), "W": np.zeros((1, 1, 1))}
     return Model(X=X, y=np.ones(1), k=np.array([k]), **zeros, readout=readout)
+
+
+Number = Callable[[Constants], Any]
+
+DESCENT = given(
+    "descent (68): L(theta_{k+1}) + (eta/2)|grad L|^2 <= L(theta_k)",
+    lambda trace: jnp.max((trace.loss[1:] + trace.eta / 2 * trace.gradient) / trace.loss[:-1]),
+    1.0,
+)
+REACHABLE = given(
+    "(73): eta max(K L(theta), L(theta_0)) <= D^2",
+    lambda eta, K, L_theta, L_0, D: eta * jnp.maximum(K * L_theta, L_0) / D**2,
+    1.0,
+)
+
+
+def wide(name: str, factor: int) -> Given:
+    """sqrt(H) >= factor beta_3[N -> B] D^2, written as a bound on D^2."""
+    return given(
+        f"{name}: D^2 <= sqrt(H)/({factor} beta_3(B))",
+        lambda D: D**2,
+        lambda H, k: jnp.sqrt(H) / (factor * k.tilde_3),
+    )
+
+
+WIDE = wide("(74)", 18)
+WIDER = wide("(84)", 128)
+"""The condition of Lemma 11 and Theorem 4."""
+WIDE_STRETCHED = given(
+    "(74) with g_0 for D, as a bound on D^2",
+    lambda D: D**2,
+    lambda H, D, k: jnp.sqrt(H) * D**2 / k.stretched_root,
+)
+
+
+def reached(name: str, root: Number) -> Given:
+    """sqrt(H) >= root, written as 1 <= sqrt(H)/root."""
+    return given(
+        f"{name}: 1 <= sqrt(H)/(what it must reach)", 1.0, lambda H, k: jnp.sqrt(H) / root(k)
+    )
+
+
+def short_step(name: str, limit: Number) -> Given:
+    """eta <= limit, written as 1 <= limit/eta: limits of 1e-13 would drown in a check's slack."""
+    return given(f"{name}, as 1 <= limit/eta", 1.0, lambda k, eta: limit(k) / eta)
+
+
+SHORT_STEP = short_step(
+    "eta <= min(1, 1/rho, D^2/(K L(theta)), D^2/L(theta_0))", lambda k: k.longest_step
+)
+STRETCHED_STEP = short_step(
+    "eta <= min(1, 1/rho(K), g_0^2, g_0^2/L(theta_0))", lambda k: k.stretched_step
+)
+SURE_STEP = short_step(
+    "eta as in Theorem 3, eta beta_1(B)^2 <= 1, for every training set", lambda k: k.sure_step
+)
+SMOOTH_STEP = given(
+    "eta <= 1/rho_k, as 1 <= limit/eta",
+    1.0,
+    lambda trace, form, eta: 1 / jnp.max(trace.beta_2(form)) / eta,
+)
+NEAR = given(
+    "sqrt(H) >= 2 beta_3 |theta - theta_k|^2, as a bound on D^2",
+    lambda D: D**2,
+    lambda trace, form: jnp.min(
+        jnp.sqrt(trace.H) / (2 * trace.beta_3(form) * (trace.away[:-1] / trace.D) ** 2)
+    ),
+)
+REALIZED = given("Assumption 2 at 1/K: K L(theta) <= 1", lambda K, L_theta: K * L_theta, 1.0)
+SURELY_REALIZED = given(
+    "Assumption 2 surely: K max_i l_i(theta) <= 1", lambda K, worst_loss: K * worst_loss, 1.0
+)
+
+SEPARABLE = given("P3: a margin above 0, as -gamma", lambda gamma: -gamma, -1e-6)
+DIRECTION = given(
+    "|theta_*|^2 = 2",
+    lambda i: jnp.abs(quantities.length(i, i.direction) ** 2 - 2),
+    1e-9,
+)
+AT_HORIZON = given("eps = 1/K", lambda eps, K: jnp.abs(eps * K - 1), 1e-9)
+_GOOD_START = (
+    SEPARABLE, DIRECTION, AT_HORIZON, reached("Corollary 5", lambda k: k.start_root)
+)  # fmt: skip
+TRAINING = (
+    *_GOOD_START,
+    short_step(
+        "eta <= min(1, 1/rho(K), (4 B_Phi^2/gamma^2)/log(1 + e^B_Phi))", lambda k: k.start_step
+    ),
+)
+STABLE_TRAINING = (
+    *_GOOD_START,
+    short_step(
+        "eta <= min(1, 1/rho(K), 1/beta_1(B)^2, (4 B_Phi^2/gamma^2)/log(1 + e^B_Phi))",
+        lambda k: k.stable_start_step,
+    ),
+)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from ...core import Array
 from ...theory import instance_class
 from . import constants, quantities
-from .along import Segment
+from .segments import Segment
 
 if TYPE_CHECKING:
     from .records import Run

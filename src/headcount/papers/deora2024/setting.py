@@ -12,8 +12,8 @@ import numpy as np
 from ...core import check_choice, check_count, check_nonnegative, check_positive
 from ...training import TrainConfig, build
 from . import constants
+from .definition_1 import check_model, good_start
 from .model import READOUTS
-from .start import check_model, good_start
 
 
 @dataclass(frozen=True)

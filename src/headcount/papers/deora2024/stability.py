@@ -21,8 +21,8 @@ from jaxtyping import Float
 
 from ...core import LOGISTIC, Array, check_count, check_positive, check_samples, float64
 from ...models import over_heads
+from .definition_1 import Heads, check_labels
 from .model import MultiHeadParams
-from .start import Heads, check_labels
 
 _WEIGHTS_IN_FLIGHT = 2**18
 """Attention weights (runs x samples x groups x queries x tokens) of one batch of runs: 2 MiB."""

@@ -19,7 +19,7 @@ paper = Paper(
         for module in (
             "claims.assumptions",
             "claims.proposition_1",
-            "claims.features",
+            "claims.relu_kernels",
             "claims.subexponential",
             "claims.random_weights",
             "claims.softmax",
@@ -36,16 +36,16 @@ paper = Paper(
         )
     ),
     brings=tuple(
-        f"{_HERE}.{module}"
-        for module in ("model", "starts", "regression", "digit_pair", "fast", "kernel", "limit")
+        f"{_HERE}.{module}" for module in ("model", "starts", "data", "fast", "kernel", "limit")
     ),
     setting=f"{_HERE}.setting:Setting",
-    subject=f"{_HERE}.subject:subject",
-    slack=f"{_HERE}.subject:slack",
+    subject=f"{_HERE}.audit:subject",
+    slack=f"{_HERE}.audit:slack",
     leading=("wu2023/proposition-1", "wu2023/proposition-1-alpha"),
     errata=f"{_HERE}:notes.toml",
     certificates=_HERE,
     facts=(f"{_HERE}.scalar_facts",),
     choices=f"{_HERE}:choices.toml",
+    quotes=f"{_HERE}:quotes.toml",
     figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
 )

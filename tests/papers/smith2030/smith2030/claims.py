@@ -6,7 +6,7 @@ from functools import cached_property
 import jax
 import jax.numpy as jnp
 
-from headcount.theory import Reals, Record, Statements, Table, Variant
+from headcount.theory import Form, Reals, Record, Statements, Table
 from headcount.theory.slow import norm, softmax
 
 
@@ -46,7 +46,7 @@ state = Statements("smith2030", Constants)
     on=Logits,
     says=r"\|{\rm softmax}(z)\|\le1",
     forms={
-        "printed": Variant("0.9", fails=True),
+        "printed": Form("0.9", fails=True),
         "corrected": "1, approached by one dominant logit",
     },
     right={"printed": Fraction(9, 10), "corrected": 1.0},

@@ -10,7 +10,7 @@ from ....theory.slow import flat, norm
 from .. import quantities, twins
 from ..constants import state
 from ..records import Head, Near
-from .facts import antipodal
+from .facts_1_to_3 import antipodal
 
 
 @state.identity(
@@ -37,7 +37,12 @@ def unit_tokens():
 
 
 size = functools.partial(
-    state.claim, on=Head, asks=("X", "q"), tight=unit_tokens, proved="Sec. 5.1"
+    state.claim,
+    on=Head,
+    asks=("X", "q"),
+    tight=unit_tokens,
+    proved="Sec. 5.1",
+    no_rival="nothing simpler bounds a gradient",
 )
 
 

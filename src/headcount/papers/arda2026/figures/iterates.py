@@ -16,8 +16,17 @@ from ....lab import (
     register,
     separation,
 )
-from .fixed_width import CHOICES, by_seed, draw_losses
-from .iterate_losses import AT_LEAST_HALF, ITERATES, SCALES, iterate_statistics, steps_trials
+from .fixed_width import (
+    AT_LEAST_HALF,
+    CHOICES,
+    ITERATES,
+    SCALES,
+    by_seed,
+    draw_losses,
+    iterate_statistics,
+    steps_trials,
+)
+from .sentences import IN_TIME
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,6 +42,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             data,
             "average_iterate_loss",
             AT_LEAST_HALF,
+            source=IN_TIME,
         ),
         separation(
             "the averaged iterate is no worse than the mean over iterates, as for a convex loss",

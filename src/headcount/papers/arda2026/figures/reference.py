@@ -20,12 +20,12 @@ from ....lab import (
     register,
     tick_at,
 )
-from ..measurements.recurrent import MODELS, recurrent
-from ..measurements.training import training
-from ..measurements.widths import approximation, linearisation
+from .errors_at_start import approximation, linearisation
 from .fig1 import approximation_config, linearisation_config, training_config
 from .fig2 import run_config
+from .recurrent import MODELS, recurrent
 from .reference_numbers import FAITHFUL, LOSS_GRADIENT, RELEASED, VALIDATION, WORDS, ReferenceSlope
+from .training import training
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
+    Context,
     Figure,
     Finding,
+    Measurement,
     Trial,
     exponent,
     fitted_exponent,
@@ -18,15 +20,41 @@ from ....lab import (
     power_law,
     register,
 )
-from ..measurements.samples import samples
+from .errors_at_start import linear_change
 from .fig1 import approximation_config
 from .fixed_width import CHOICES, by_seed, draw_losses, teacher_student_scales, with_defaults
+from .problem import label_seconds, sample_numbers, student, transport_shift
+from .sentences import IN_SAMPLES
 
 if TYPE_CHECKING:
     import xarray as xr
 
-NO_POWER = (-0.05, 0.15)
+NO_POWER = (-math.inf, 0.15)
 """sqrt(ln n) has local slope 1/(2 ln n): 0.13 at n = 50, 0.05 at n = 10^4."""
+
+
+def measure_samples(config: dict[str, Any], context: Context) -> dict[str, Any]:
+    """max over j <= n of |f_lin(X_j; phi~) - y_j| for every n of `counts` [arda2026, Lemma 5]."""
+    counts = np.asarray(config["counts"])
+    own = student({name: value for name, value in config.items() if name != "counts"})
+    context.progress(1, 2)
+    line = linear_change(own.model, own.initial, transport_shift(config, own), own.x)
+    largest = np.maximum.accumulate(np.abs(line - own.y))
+    return {"approximation_sup": largest[counts - 1], "n": counts}
+
+
+def _cost(config: dict[str, Any]) -> tuple[float, float]:
+    size = config["n"] * config["data_options"]["T"] * config["width"]
+    return 0.1 + 1e-7 * size + label_seconds(config), 3e8 + 24.0 * sample_numbers(config)
+
+
+samples = Measurement(
+    name="arda2026-samples",
+    version=1,
+    function=measure_samples,
+    outputs={"approximation_sup": ("n",), "n": ("n",)},
+    estimate=_cost,
+)
 
 
 def trials(
@@ -55,10 +83,18 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     n, error = data["n"].values, by_seed(data, "approximation_sup", "n")
     return [
         fitted_exponent(
-            "the approximation error has no power law in n", data, "approximation_sup", NO_POWER
+            "the approximation error does not grow like a power of n",
+            data,
+            "approximation_sup",
+            NO_POWER,
+            source=IN_SAMPLES,
         ),
         exponent(
-            "the approximation error grows no faster than ln n", np.log(n), error, (-math.inf, 1.0)
+            "the approximation error grows no faster than ln n",
+            np.log(n),
+            error,
+            (-math.inf, 1.0),
+            source=IN_SAMPLES,
         ),
     ]
 

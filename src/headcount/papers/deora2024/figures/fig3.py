@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
-from ..measurements.runs import dm1_run
 from .curves import (
     NOTES,
     RANGE,
@@ -18,6 +17,7 @@ from .curves import (
     points,
 )
 from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1, statistics
+from .training_run import dm1_run
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,7 +45,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     for how, title in OPTIMISERS.items():
         for name in ("train_loss", "test_loss"):
             claim = f"{title}: more heads are faster, the {PANELS[name]} at the end falls with H"
-            found.append(monotone(claim, H, np.log(last(data, name, how)), "decreasing"))
+            found.append(monotone(claim, H, last(data, name, how), "decreasing", scale="log"))
     found.append(
         difference(
             "more heads speed up Adam most: its log loss ratio exceeds that of GD",

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....lab import Figure, Finding, Trial, register, separation
-from ..measurements.runs import dm2_run
 from .curves import (
     NOTES,
     RANGE,
@@ -15,6 +14,7 @@ from .curves import (
     last,
 )
 from .fig4 import SCALES, draw_dm2, optimiser_verdicts, statistics
+from .training_run import dm2_run
 
 if TYPE_CHECKING:
     import xarray as xr

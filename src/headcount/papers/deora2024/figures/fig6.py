@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Finding, Trial, monotone, over_seeds, register, threshold
-from ..measurements.finetune import finetuning
 from .text import (
     OPTIONS,
     draw_by_heads,
     fetch_text,
+    finetuning,
     head_counts,
     made_up,
     one_setting,

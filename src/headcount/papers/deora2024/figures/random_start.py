@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
-from ..measurements.runs import LEVEL, dm1_run, run_config
 from .curves import (
     NOTES,
     RANGE,
@@ -20,6 +19,7 @@ from .curves import (
     scales,
 )
 from .fig2 import COMMON, PANELS, draw_dm1
+from .training_run import LEVEL, dm1_run, run_config
 
 if TYPE_CHECKING:
     import xarray as xr

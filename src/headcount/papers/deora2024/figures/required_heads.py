@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
+    Context,
     Figure,
     Finding,
+    Measurement,
     Trial,
     draw_interval,
     inside,
@@ -21,12 +23,75 @@ from ....lab import (
     separation,
     threshold,
 )
-from ..measurements.runs import run_config
-from ..measurements.starts import FORMS, required
 from .curves import DM1_DEFAULTS, points
+from .training_run import problem_of, run_config
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from ..definition_1 import GoodStart
+
+FORMS = {
+    "printed": ("v2", "printed"),
+    "printed_v1": ("v1", "printed"),
+    "corrected": ("v2", "corrected"),
+    "sharp": ("sharp", "corrected"),
+}
+"""The Hessian constant, and whether g_0 has its sqrt(2)."""
+
+
+def required_heads(start: GoodStart, K: int, T: int, d: int, form: str) -> float:
+    """The H of Corollary 5 and of (98) for K = n steps, whichever is larger."""
+    from ..constants import g_0, good_start_root, realizable_root, spread
+
+    tier, which = FORMS[form]
+    G = spread(start.B_Phi, start.gamma, 1 / K)
+    g0 = g_0(start.B_Phi, start.gamma, 1 / K, which)
+    roots = (
+        good_start_root(g0, start.B_2, start.R, T, d, tier),
+        realizable_root(G, start.B_2, start.B_Phi, start.R, T, d, tier),
+    )
+    return float(max(roots)) ** 2
+
+
+def measure_required_heads(config: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Definition 1 on n samples, and the heads demanded for every K of `horizons`."""
+    from ..definition_1 import good_start
+
+    _, built = problem_of(config)
+    x, y, start = built.x[0], built.y[0], type(built.initial)(*(v[0] for v in built.initial))
+    own = good_start(built.model, start, x, y)
+    K = np.asarray(config["horizons"])
+    heads = {
+        f"heads_{form}": [required_heads(own, int(k), built.data.T, built.data.d, form) for k in K]
+        for form in FORMS
+    }
+    return {
+        "B_2": own.B_2,
+        "B_Phi": own.B_Phi,
+        "gamma": own.gamma,
+        "R": own.R,
+        **{name: np.array(values) for name, values in heads.items()},
+        "K": K,
+    }
+
+
+def _cost(config: Mapping[str, Any]) -> tuple[float, float]:
+    return 4.0 + 1e-4 * config["n"] ** 1.5, 4e8
+
+
+required = Measurement(
+    name="deora2024-required-heads",
+    version=1,
+    function=measure_required_heads,
+    outputs={
+        **dict.fromkeys(("B_2", "B_Phi", "gamma", "R"), ()),
+        **dict.fromkeys((f"heads_{form}" for form in FORMS), ("K",)),
+        "K": ("K",),
+    },
+    estimate=_cost,
+)
+
 
 LABELS = {
     "printed": "printed (v2)",

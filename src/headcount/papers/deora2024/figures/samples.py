@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....lab import (
+    Context,
     Figure,
     Finding,
+    Measurement,
     Trial,
     draw_interval,
     draw_power_law,
@@ -21,12 +23,43 @@ from ....lab import (
     register,
     threshold,
 )
-from ..measurements.gap import gap
-from ..measurements.runs import run_config
 from .curves import DM1_DEFAULTS, DM2_DEFAULTS, points
+from .training_run import problem_of, run_config
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+def measure_gap(config: dict[str, Any], context: Context) -> dict[str, Any]:
+    """One run, looked at after its last step only."""
+    from ....training import run_config
+
+    chosen, built = problem_of({**config, "record": ["validation"], "record_every": None})
+    run = run_config(
+        chosen,
+        built=built,
+        progress=lambda done, total, loss: context.progress(done, total, loss=loss),
+    )
+    if run.diverged_at[0] >= 0:
+        context.diverged(run.outcomes[0])
+    test = run.records["validation_loss"][0, -1]
+    train = run.final_loss[0]
+    return {"train_loss": train, "test_loss": test, "gap": test - train}
+
+
+def _cost(config: dict[str, Any]) -> tuple[float, float]:
+    data = config["data_options"]
+    return 0.05 + config["steps"] * (2e-5 + 5e-9 * config["n"] * data["T"] ** 2), 4e8
+
+
+gap = Measurement(
+    name="deora2024-gap",
+    version=1,
+    function=measure_gap,
+    outputs={"train_loss": (), "test_loss": (), "gap": ()},
+    estimate=_cost,
+)
+
 
 DATA = {"dm1": ("DM1, tokenised mixture", DM1_DEFAULTS), "dm2": ("DM2, planted", DM2_DEFAULTS)}
 NAMES = {"train_loss": "training loss", "test_loss": "test loss", "gap": "gap"}

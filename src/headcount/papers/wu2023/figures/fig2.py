@@ -21,8 +21,8 @@ from ....lab import (
     separation,
     threshold,
 )
-from ..measurements.synthetic import NORMALISATIONS, drift, run_settings
 from .curves import by_seed, draw_curve, finish, numbers, with_stability
+from .descent import NORMALISATIONS, drift, run_settings
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import Figure, Finding, Trial, over_seeds, register, threshold
-from ..measurements.synthetic import NORMALISATIONS, descent
 from .curves import STYLES, by_seed, draw_curve, finish, with_stability
+from .descent import NORMALISATIONS, descent
 from .fig2 import NOTES, converged, mark_divergence
 
 if TYPE_CHECKING:

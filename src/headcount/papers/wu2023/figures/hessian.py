@@ -6,9 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ....lab import (
+    Context,
     Figure,
     Finding,
+    Measurement,
     Trial,
     draw_interval,
     draw_power_law,
@@ -21,11 +25,64 @@ from ....lab import (
     tick_at,
 )
 from ..hessian import BLOCKS
-from ..measurements.widths import hessian_widths
 from .curves import SCALINGS
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+RADII = (0.0, 1.0)
+"""Distance from the initialisation at which the Hessian is taken, along a random direction."""
+
+
+def measure_hessian(config: dict[str, Any], context: Context) -> dict[str, Any]:
+    """||Hess f(X)|| for d = 1 at every width, at the start and at distance 1 from it, and blocks.
+
+    X has d_s Gaussian tokens with |X|_F = sqrt(d_s), sum pooling as in the theorem.
+    """
+    from ....core import normal, stream
+    from ....models import initialisations
+    from ..hessian import scalar_hessian
+    from ..model import Encoder, EncoderParams, output_scale, softmax_scale
+
+    seed, widths = config["seed"], config["widths"]
+    x = normal(stream(seed, "wu2023", "hessian", "x"), (config["T"], 1))
+    x = x * (np.sqrt(config["T"]) / np.linalg.norm(x))
+    norms, blocks = np.zeros((len(widths), len(RADII))), np.zeros((len(widths), len(BLOCKS)))
+    for i, d_m in enumerate(widths):
+        tau0, tau1 = softmax_scale(config["scaling"], d_m), output_scale(config["init"], d_m)
+        start = initialisations[config["init"]](Encoder(1, d_m, tau0, tau1, "sum"), seed)
+        drawn = [normal(stream(seed, "wu2023", "hessian", "to", b), np.shape(getattr(start, b)))
+                 for b in EncoderParams._fields]  # fmt: skip
+        length = np.sqrt(sum(np.sum(part**2) for part in drawn))
+        for j, radius in enumerate(RADII):
+            moved = [a + radius / length * b for a, b in zip(start, drawn, strict=True)]
+            hessian = scalar_hessian(EncoderParams(*moved), x, tau0=tau0, tau1=tau1)
+            norms[i, j] = hessian.norm(seed)
+            if radius == 0:
+                blocks[i] = [hessian.block_norms()[name] for name in BLOCKS]
+        context.progress(i + 1, len(widths))
+    return {
+        "d_m": np.asarray(widths),
+        "hessian_norm": norms[:, 0],
+        "hessian_norm_nearby": norms[:, 1],
+        "block_norm": blocks,
+    }
+
+
+hessian_widths = Measurement(
+    name="wu2023-hessian",
+    version=1,
+    function=measure_hessian,
+    outputs={
+        "d_m": ("d_m",),
+        "hessian_norm": ("d_m",),
+        "hessian_norm_nearby": ("d_m",),
+        "block_norm": ("d_m", "block"),
+    },
+    estimate=lambda config: (2.0 + 1e-4 * sum(config["widths"]), 3e8),
+)
+
 
 INITS = ("lecun", "he", "ntk")
 NAMES = {"lecun": "LeCun", "he": "He", "ntk": "NTK"}

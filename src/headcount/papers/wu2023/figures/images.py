@@ -3,16 +3,224 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from ....lab import NOT_NEGATIVE, Trial
-from ..measurements.vit import vit, vit_config
+from ....core import Array
+from ....lab import NOT_NEGATIVE, Context, Measurement, Trial
 from .curves import SCALINGS, STYLES, draw_curve, finish
+from .tails import QUANTILES, TAIL_OUTPUTS, tail_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+PATCH = {"mnist": 7, "digits": 2}
+"""Side of a patch: 16 tokens from 28 x 28 and from 8 x 8 images."""
+WATCHED = 500
+"""Test images whose attention is looked at, after every epoch for being finite."""
+
+
+class Task(NamedTuple):
+    """Patches and labels to train on and to test with; labels are digits, or -1 and +1."""
+
+    x: Float[Array, "n T p"]
+    y: Array
+    x_test: Float[Array, "k T p"]
+    y_test: Array
+    outputs: int
+
+
+def load_task(dataset: str, task: str, limit: int) -> Task:
+    """The images of a task; at most `limit` of each split, the first ones."""
+    from ....data import load_images, patches
+
+    digits = (0, 1) if task == "zero-one" else None
+
+    def part(split: str) -> tuple[Array, Array]:
+        images, labels = load_images(dataset, split, digits)
+        labels = np.where(labels[:limit] == 1, 1.0, -1.0) if digits else labels[:limit]
+        return patches(images[:limit], PATCH[dataset]), labels
+
+    return Task(*part("train"), *part("test"), 1 if digits else 10)
+
+
+def measure_vit(config: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Loss, errors and accuracy after every epoch; attention and token tails before and after.
+
+    Losses and errors on the training side are over its first `evaluated` images, without any
+    update in between. `sign_error` is sum (sign f - y)^2 over them, for labels -1 and +1.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from ....core import precision, stream
+    from ....training import EpochState, EpochTraining, cross_entropy, sign_regression
+    from ..model import softmax_scale
+    from ..vit import VisionTransformer, collapse, lecun_vision
+
+    seed, epochs, d_m = config["seed"], config["epochs"], config["d_m"]
+    own = load_task(config["dataset"], config["task"], config["images"])
+    _, T, p = own.x.shape
+    tau0 = softmax_scale(config["scaling"], d_m)
+    wide = VisionTransformer(p, T, config["d"], d_m, tau0, own.outputs, config["block"])
+    narrow = collapse(wide, lecun_vision(wide, seed))
+    loss = sign_regression if config["task"] == "zero-one" else cross_entropy
+    training = EpochTraining(
+        narrow.model, loss, config["eta"], config["beta"], config["batch_size"]
+    )
+    with precision(config["dtype"]):
+        x, x_test = jnp.asarray(own.x, config["dtype"]), jnp.asarray(own.x_test, config["dtype"])
+        kind = config["dtype"] if config["task"] == "zero-one" else "int32"
+        y, y_test = jnp.asarray(own.y, kind), jnp.asarray(own.y_test, kind)
+        state = first = training.start(narrow.params, config["dtype"])
+        shown, watched = slice(config["evaluated"]), x_test[:WATCHED]
+        maps = jax.jit(jax.vmap(narrow.model.attention, in_axes=(None, 0)))
+        rows = [_scores(training, state.params, x[shown], y[shown], x_test, y_test)]
+        saved = context.restore()
+        if saved is not None:
+            rows = list(saved["rows"])
+            state = EpochState(*_unpacked(saved, state))
+        for epoch in range(len(rows), epochs + 1):
+            state, _ = training.advance(state, x, y, stream(seed, "wu2023-vit", "batches"))
+            # A compiled relu may turn NaN into zero: seen with NaN in every weight and loss 2.30.
+            if not np.isfinite(np.asarray(maps(state.params, watched))).all():
+                context.diverged(f"the attention is not finite after epoch {epoch}")
+                break
+            rows.append(_scores(training, state.params, x[shown], y[shown], x_test, y_test))
+            context.progress(epoch, epochs, loss=float(rows[-1][0]))
+            if not np.isfinite(rows[-1][0]):
+                context.diverged(f"the loss is not finite after epoch {epoch}")
+                break
+            if context.checkpoint_due():
+                context.checkpoint({"rows": np.array(rows), **_packed(state)})
+        table = np.full((epochs + 1, len(rows[0])), np.nan)
+        table[: len(rows)] = rows
+        names = ("loss", "train_error", "sign_error", "test_accuracy")
+        return {
+            "epoch": np.arange(epochs + 1),
+            **{name: table[:, i] for i, name in enumerate(names)},
+            **_attention(maps(first.params, watched), maps(state.params, watched), watched[0]),
+            **_tails(narrow.model, first.params, state.params, own.x, seed, config["pairs_of"]),
+        }
+
+
+def _scores(
+    training: Any, params: Any, x: Array, y: Array, x_test: Array, y_test: Array
+) -> Float[Array, "4"]:
+    """Training loss, training error, sum (sign f - y)^2, test accuracy."""
+    f = training.outputs(params, x)
+    loss = np.mean(np.asarray(training.losses(f, y)), dtype=np.float64)
+    wrong = predicted(np.asarray(f)) != np.asarray(y)
+    right = predicted(np.asarray(training.outputs(params, x_test))) == np.asarray(y_test)
+    sign_error = 4.0 * np.sum(wrong) if f.shape[1] == 1 else np.nan
+    return np.array([loss, np.mean(wrong), sign_error, np.mean(right)])
+
+
+def predicted(f: Float[Array, "n outputs"]) -> Array:
+    """The class of the largest output; for one output its sign, with sign(0) = 1."""
+    return np.where(f[:, 0] >= 0, 1.0, -1.0) if f.shape[1] == 1 else np.argmax(f, axis=1)
+
+
+def _attention(
+    before: Float[Array, "k T T"], after: Float[Array, "k T T"], image: Float[Array, "T p"]
+) -> dict[str, Any]:
+    """Attention maps of the first image, and how far rows moved (half the l1 distance), on k."""
+    old, new = np.asarray(before), np.asarray(after)
+    return {
+        "attention_before": old[0],
+        "attention_after": new[0],
+        "attention_change": np.mean(np.sum(np.abs(new - old), axis=-1)) / 2,
+        "attention_unevenness": np.mean(np.sum(np.abs(new - 1 / len(image)), axis=-1)) / 2,
+        "image": image,
+    }
+
+
+def _tails(model: Any, before: Any, after: Any, x: Array, seed: int, count: int) -> dict[str, Any]:
+    """Assumption 3 on the tokens of `count` random training images, |X|_F = 1 each."""
+    from ....core import integers, stream
+
+    chosen = integers(stream(seed, "wu2023-vit", "pairs"), (count,), len(x))
+    found: dict[str, Any] = {"tail_point": np.arange(QUANTILES)}
+    for when, params in (("before", before), ("after", after)):
+        tokens = np.asarray(x)[chosen] @ np.asarray(params.E, np.float64)
+        tokens = tokens + np.asarray(params.positions, np.float64)
+        found |= {f"{name}_{when}": value for name, value in tail_of(tokens).items()}
+    return found
+
+
+def _packed(state: Any) -> dict[str, Array]:
+    import jax
+
+    return {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+
+
+def _unpacked(saved: Any, like: Any) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    leaves, structure = jax.tree.flatten(like)
+    kept = [jnp.asarray(saved[f"state_{i}"]) for i in range(len(leaves))]
+    return jax.tree.unflatten(structure, kept)
+
+
+def _cost(config: dict[str, Any]) -> tuple[float, float]:
+    """2 s for an epoch of 60000 images on one thread, whatever d_m; drawing and QR of d_m."""
+    count = min(config["images"], 60000 if config["dataset"] == "mnist" else 1500)
+    if config["task"] == "zero-one":
+        count = count // 5
+    setup = 6.0 + 1e-4 * config["d_m"]
+    return setup + config["epochs"] * 2.2 * count / 60000, 6e8 + 3e4 * count
+
+
+vit = Measurement(
+    name="wu2023-vit",
+    version=2,
+    function=measure_vit,
+    outputs={
+        "epoch": ("epoch",),
+        "loss": ("epoch",),
+        "train_error": ("epoch",),
+        "sign_error": ("epoch",),
+        "test_accuracy": ("epoch",),
+        "attention_before": ("query", "key"),
+        "attention_after": ("query", "key"),
+        "attention_change": (),
+        "attention_unevenness": (),
+        "image": ("patch", "pixel"),
+        "tail_point": ("tail_point",),
+        **{f"{name}_{w}": d for w in ("before", "after") for name, d in TAIL_OUTPUTS.items()},
+    },
+    estimate=_cost,
+    may_be_nan=("sign_error", "tail_exponent_before", "tail_exponent_after"),
+)
+
+
+def vit_config(
+    settings: dict[str, Any], dataset: str, task: str, d_m: int, scaling: str, seed: int, block: str
+) -> dict[str, Any]:
+    """Everything that a run depends on; the constants are those of Sec. 5.2 and our readings."""
+    return {
+        "dataset": dataset,
+        "task": task,
+        "images": settings["images"],
+        "evaluated": settings["evaluated"],
+        "pairs_of": settings["pairs_of"],
+        "epochs": settings["epochs"],
+        "batch_size": settings["batch_size"],
+        "d": 64,
+        "d_m": d_m,
+        "scaling": scaling,
+        "block": block,
+        "init": "lecun",
+        "eta": 0.1,
+        "beta": 0.9,
+        "seed": seed,
+        "dtype": "float32",
+    }
+
 
 OPTIONS: dict[str, tuple[str, ...]] = {
     "dataset": ("auto", "mnist", "digits"),

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from jaxtyping import Float
+
+from ....core import Array
 from ....lab import (
+    Context,
     Figure,
     Finding,
+    Measurement,
     draw_interval,
     draw_power_law,
     fitted_exponent,
@@ -18,13 +24,83 @@ from ....lab import (
     threshold,
     tick_at,
 )
-from ..measurements.widths import LIMIT_ERRORS as ERRORS
-from ..measurements.widths import limit_widths
 from .curves import SCALINGS, by_seed
 from .hessian import HALF, INITS, draw_schemes, width_trials
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+ERRORS = ("limit_error", "shape_error", "printed_error", "attention_share")
+
+
+def measure_limit(config: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Relative Frobenius distances of the tangent kernel from Lemma 1's, at every width.
+
+    limit_error: as it is; shape_error: after the best common factor, which is what can be asked
+    of LeCun and He, whose kernels grow with d_m; printed_error: from the kernel with the printed
+    matrix product, also after the best factor; attention_share: |K_Q + K_K| / |K|.
+    """
+    from ....kernels import ntk
+    from ....models import initialisations
+    from ..data import GaussianRegression
+    from ..limit import limit_wu2023
+    from ..model import Encoder, output_scale, softmax_scale
+
+    seed, widths = config["seed"], config["widths"]
+    law = GaussianRegression(config["T"], config["d"], config["tokens"])
+    x = law.sample(config["n"], seed).x
+    limit = limit_wu2023(x, pooling="sum").total
+    printed = printed_limit(x)
+    rows = []
+    for i, d_m in enumerate(widths):
+        tau0, tau1 = softmax_scale(config["scaling"], d_m), output_scale(config["init"], d_m)
+        model = Encoder(config["d"], d_m, tau0, tau1, "sum")
+        found = ntk(model, initialisations[config["init"]](model, seed), x, blocks="each")
+        share = np.linalg.norm(found.blocks["W_Q"] + found.blocks["W_K"])
+        K = np.asarray(found.total)
+        rows.append(
+            [
+                np.linalg.norm(K - limit) / np.linalg.norm(limit),
+                shape_distance(K, limit),
+                shape_distance(K, printed),
+                share / np.linalg.norm(K),
+            ]
+        )
+        context.progress(i + 1, len(widths))
+    columns = dict(zip(ERRORS, np.array(rows).T, strict=True))
+    return {"d_m": np.asarray(widths), **columns}
+
+
+def shape_distance(K: Float[Array, "n n"], target: Float[Array, "n n"]) -> float:
+    """min over s of |s K - target| / |target|: the sine of the angle between the two."""
+    unit, aim = K / np.linalg.norm(K), target / np.linalg.norm(target)
+    return float(np.linalg.norm(np.sum(unit * aim) * unit - aim))
+
+
+def printed_limit(x: Float[Array, "n T d"]) -> Float[Array, "n n"]:
+    """Lemma 1 with its second product as printed, a matrix product; sum pooling."""
+    from ..limit import limit_wu2023
+
+    summed = np.sum(x, axis=1)
+    blocks = limit_wu2023(x, pooling="sum").blocks
+    gram = summed @ summed.T
+    return np.asarray(blocks["w_O"] + (blocks["W_V"] / gram) @ gram)
+
+
+limit_widths = Measurement(
+    name="wu2023-limit",
+    version=1,
+    function=measure_limit,
+    outputs={
+        "d_m": ("d_m",),
+        **dict.fromkeys(ERRORS, ("d_m",)),
+    },
+    estimate=lambda config: (
+        3.0 + 2e-9 * sum(config["widths"]) * (config["n"] * config["T"]) ** 2,
+        4e8 + 24.0 * max(config["widths"]) * config["n"] * config["T"],
+    ),
+)
 
 ONE = (-1.15, -0.85)
 """A slope whose whole interval lies here counts as -1."""

@@ -21,8 +21,8 @@ from ....lab import (
     separation,
     tick_at,
 )
-from ..measurements.synthetic import scaled_descent, scaled_settings
 from .curves import SCALINGS, STYLES, by_seed, draw_curve, finish, numbers
+from .descent import scaled_descent, scaled_settings
 from .fig5 import epochs_needed
 
 if TYPE_CHECKING:
