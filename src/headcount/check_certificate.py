@@ -244,7 +244,7 @@ class Program:
     """The lines of a certificate, run at one precision after another."""
 
     def __init__(self, content: dict[str, Any], point: dict[str, fmpq]) -> None:
-        self.point, self.steps, self.checks = point, [], []
+        self.point, self.steps, self.checks = point, list[Any](), list[Any]()
         lines = content["program"]
         if not isinstance(lines, list) or len(lines) > MOST_LINES:
             raise NoCertificate(f"its program is no list of at most {MOST_LINES} lines")

@@ -25,7 +25,7 @@ _ROWS, _COLUMNS = (((1,), (1,)), ((), ())), (((0,), (0,)), ((), ()))
 """Of a matrix with itself: over which axis its Gram matrix is contracted."""
 
 
-def eigenvalues(matrix: Balls) -> list[arb]:
+def eigenvalues(matrix: Balls) -> list[Any]:
     """Enclosures of the eigenvalues of a symmetric matrix of balls, smallest first."""
     size = len(matrix)
     if size == 0:

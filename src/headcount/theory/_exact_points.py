@@ -62,7 +62,7 @@ def root_of(value: Fraction) -> Fraction | None:
 def exactly(space: ArraySpace, x: Numbers) -> Exact:
     """The point of raw numbers."""
     if isinstance(space, Sphere):
-        where = {"in": "sphere", "radius": _text(space.radius)}
+        where: dict[str, Any] = {"in": "sphere", "radius": _text(space.radius)}
         return Exact(_on_sphere(x, _read(space.radius)), where)
     if isinstance(space, Ball):
         batch = space.batch
@@ -82,7 +82,8 @@ def exactly(space: ArraySpace, x: Numbers) -> Exact:
         sizes = np.abs(x)
         total = sizes.sum(axis=-1, keepdims=True)
         equal = Fraction(1, x.shape[-1])
-        shares = np.where(total > 0, sizes / np.where(total > 0, total, Fraction(1)), equal)
+        divisor = np.where(total > 0, total, 1)
+        shares = np.where(total > 0, sizes / divisor, _each(lambda v: equal, x))
         return Exact(shares, {"in": "simplex"})
     if isinstance(space, Signs):
         return Exact(_each(lambda v: Fraction(-1 if v < 0 else 1), x), {"in": "signs"})

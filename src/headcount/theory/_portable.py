@@ -18,7 +18,8 @@ import numpy as np
 from flint import arb, fmpq
 
 from .. import check_certificate
-from ..core import BadArgument, write_atomically
+from ..core import BadArgument
+from ..core._files import write_atomically
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, at_precision
 from ._certificate import Certificate, certify

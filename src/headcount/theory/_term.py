@@ -146,7 +146,7 @@ class Term:
     @property
     def ball(self) -> arb:
         """The enclosure at the working precision."""
-        return arb(self.exact) if self.exact is not None else self._ball
+        return self._ball if self._ball is not None else arb(self.exact)
 
     exp, log, log1p, expm1, tanh = map(_unary, ("exp", "log", "log1p", "expm1", "tanh"))
     sin, cos, tan, asin, acos, atan = map(_unary, ("sin", "cos", "tan", "asin", "acos", "atan"))
@@ -266,7 +266,7 @@ class Term:
     def sgn(self) -> Term:
         sign = self.ball.sgn()
         if sign.is_exact():
-            self.tape.check({-1: "<", 0: "=", 1: ">"}[int(sign.mid())], self, 0)
+            self.tape.check({-1: "<", 0: "=", 1: ">"}[int(float(sign.mid()))], self, 0)
             return self.tape.constant(sign)
         return self.tape.number(fmpq(-1)).union(1)
 
