@@ -28,7 +28,7 @@ def test_an_audit_asks_every_kind_of_claim(capsys):
     for entry in shown["claims"]:
         assert {"id", "variant", "outcome", "lhs", "rhs", "ratio", "hypotheses"} <= set(entry)
         for check in entry["hypotheses"]:
-            assert set(check) == {"name", "value", "threshold", "holds", "margin"}
+            assert set(check) == {"name", "value", "threshold", "holds", "margin", "failing"}
     assert all(row["orders"] >= 0 for row in shown["slack"])
 
 

@@ -50,6 +50,8 @@ from ._lemma import Lemma as Lemma
 from ._lemma import equality as equality
 from ._lemma import given as given
 from ._lemma import lemma as lemma
+from ._portable import certificate_of as certificate_of
+from ._portable import export as export
 from ._practice import Practice as Practice
 from ._practice import practice as practice
 from ._pytree import Batch as Batch
