@@ -13,11 +13,21 @@ COMPILE_FAST := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_le
 	--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false
 
-.PHONY: help setup demo test check bench power chaos slurm mutants versions docs dist format clean
+# Every layer and every room in under two minutes; tests/test_layers.py asks that none is missing.
+QUICK := $(addprefix tests/,core models explore test_layers.py test_copies.py test_public_names.py \
+	data/test_data_conformance.py kernels/test_ntk.py cli/test_app.py report/test_report_files.py \
+	$(addprefix training/test_,train.py rules.py paths.py) \
+	$(addprefix theory/test_,lemmas.py verdicts.py recheck.py registry.py) \
+	$(addprefix lab/test_lab_,sweep.py statistics.py verdicts.py) \
+	papers/arda2026/test_bounds.py papers/deora2024/test_derivatives.py \
+	papers/wu2023/test_exact.py papers/test_compare_width.py)
+
+.PHONY: help setup demo quick test check bench power chaos slurm mutants versions docs dist format clean
 
 help:
 	@echo "make setup   create $(VENV) with pinned versions"
 	@echo "make demo    reproduce a figure of arda2026 at quick scale"
+	@echo "make quick   format, lint and a test of every layer, under two minutes"
 	@echo "make test    lint, types, layers, tests"
 	@echo "make bench   run the benchmarks, one JSON object each (BENCH=--strict: missed targets fail)"
 	@echo "make power   what the falsifier finds from a cold start: docs/power.md, hours"
@@ -47,6 +57,11 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+quick: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	XLA_FLAGS="$(COMPILE_FAST)" $(PYTEST) $(QUICK)
 
 test: check
 	$(PYTEST) $(AS_USERS)

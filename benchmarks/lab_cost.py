@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._timing import in_new_process, peak_bytes, slope, target
+from headcount.report._tables import status_rows
 
 SIZES = (1000, 3000, 10000)
 _WIDTHS = 10
@@ -73,7 +74,7 @@ def phases(trials: int, workers: int, folder: str | None = None) -> dict[str, An
         wall = time.monotonic() - began
         assert sweep.failed == 0
         timed("first collect", lambda: lab.collect(plan, sweep.store))
-        timed("status", lambda: report.status_rows(lab.Store(where), print))
+        timed("status", lambda: status_rows(lab.Store(where), print))
 
         def reproduce() -> None:
             again = lab.run_plan(lab.make_plan(figure), where, workers=0)

@@ -29,7 +29,8 @@ def ours() -> None:
     """Our side of the conversation that `_torch_finetuning` has; also run as a process."""
     import jax
 
-    from headcount.data import Batch, find_checkpoint
+    from headcount.data import find_checkpoint
+    from headcount.data._tokens import Batch
     from headcount.models.text import load_checkpoint
     from headcount.training import FineTuning, adamw
 

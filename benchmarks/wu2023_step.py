@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks._timing import target
-from headcount.core import HALF_SQUARED_SUM, Array, cast, normal, precision, stream
+from headcount.core import Array, cast, normal, precision, stream
+from headcount.core._losses import HALF_SQUARED_SUM
 from headcount.papers.wu2023.model import Encoder, EncoderParams
 from headcount.papers.wu2023.starts import lecun
 from headcount.training import gradient_path, naive_path

@@ -17,7 +17,7 @@ import numpy as np
 import optax
 import pytest
 
-from headcount import data, models
+from headcount import data
 from headcount.core import (
     LOGISTIC,
     BadArgument,
@@ -25,8 +25,10 @@ from headcount.core import (
     Registry,
     activations,
     normal,
+    seeded_query,
     stream,
 )
+from headcount.data._given import Arrays
 from headcount.kernels import ntk
 from headcount.lab._errors import CorruptFile, NewerFormat
 from headcount.papers import arda2026, deora2024, wu2023
@@ -60,7 +62,7 @@ def rule(name: str) -> Any:
 def made() -> dict[str, Any]:
     """Objects made of what is registered, with arguments of their own."""
     squashed = activations["tanh"].scaled(1 / 3, 0.7)
-    model = arda2026.PooledAttention(2, 4, squashed, models.seeded_query(2, 1))
+    model = arda2026.PooledAttention(2, 4, squashed, seeded_query(2, 1))
     x, y = normal(stream(0, "x"), (3, 2, 2)), np.ones(3)
     plain = arda2026.PooledAttention(2, 4)
     start = arda2026.paired(plain, 0)
@@ -71,7 +73,7 @@ def made() -> dict[str, Any]:
         "rule of one batch": optimisers["adam"](0.2, eps=1e-6, batch_size=3),
         **{f"law {name}": data.data_models[name]() for name in ("dm1", "dm2", "ar", "digit-pair")},
         "teacher": arda2026.TransportTeacher(T=3, d=2, anchors=2, pool=8),
-        "arrays": data.Arrays(x, y),
+        "arrays": Arrays(x, y),
         "scaled activation": squashed.scaled(2.0, 3.0),
         "model": model,
         "encoder": wu2023.Encoder(2, 3, 0.4, 0.5, "mean"),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from docs_blocks import check_shell, run_console, run_python, shell_commands
-from headcount.core import papers
+from headcount.core import losses, papers
 from headcount.data import data_models
 from headcount.models import initialisations
-from headcount.training import TrainConfig, losses, optimisers, recipe_of
+from headcount.training import TrainConfig, optimisers, recipe_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 ALL = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))

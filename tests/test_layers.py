@@ -1,11 +1,13 @@
-"""Below and above `papers/` nothing knows a paper by its name."""
+"""Nothing outside `papers/` knows a paper by its name; `make quick` leaves no layer out."""
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src" / "headcount"
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "headcount"
 KEYS = [path.parent.name for path in (SOURCE / "papers").glob("*/paper.py")]
 KEY = re.compile("|".join(key for key in KEYS if key[-1].isdigit()))
 MOST_EXAMPLES = 9
@@ -35,3 +37,16 @@ def test_no_file_outside_the_rooms_names_a_paper_but_as_an_example():
     named = {name: count for name, count in found.items() if count > examples.get(name, 0)}
     assert not named
     assert 0 < sum(found.values()) <= MOST_EXAMPLES
+
+
+def test_make_quick_has_tests_of_every_layer_and_of_every_room():
+    asked = subprocess.run(
+        ["make", "--dry-run", "quick"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    paths = [word for word in asked.stdout.split() if word.startswith("tests/")]
+    assert all((ROOT / path).exists() for path in paths)
+    layers = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    rooms = {f"papers/{key}" for key in KEYS if (ROOT / "tests" / "papers" / key).exists()}
+    assert len(rooms) >= 3
+    missing = [part for part in layers | rooms if not any(f"tests/{part}" in p for p in paths)]
+    assert not missing

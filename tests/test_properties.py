@@ -14,11 +14,11 @@ from headcount.core import (
     BadArgument,
     activation_named,
     activations,
-    json_text,
     pooled_attention,
     self_attention,
     stream,
 )
+from headcount.core._files import json_text
 from headcount.kernels import kernel_distance, kernel_margin, kernel_regression, ntk
 from headcount.lab import content_address, mean, parse_seeds
 from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams, omega

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headcount.core import json_text, replacing, write_atomically
+from headcount.core._files import json_text, replacing, write_atomically
 
 
 def test_a_file_appears_whole_with_its_folder(tmp_path: Path) -> None:

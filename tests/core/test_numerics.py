@@ -13,6 +13,7 @@ import pytest
 from headcount import core
 from headcount.core import BadArgument, activations, stream, substream
 from headcount.core import _tree as tree
+from headcount.core._attention import HeadFeatures
 
 SAMPLERS = {
     "normal": core.normal,
@@ -94,7 +95,7 @@ def test_mirrored_sum_is_exactly_zero_for_mirrored_values():
 
 
 def test_blocks_of_every_container():
-    point = core.HeadFeatures(1, 2, 3)
+    point = HeadFeatures(1, 2, 3)
     assert tree.blocks(point) == {"phi_c": 1, "phi_u": 2, "w_left": 3}
     assert tree.with_blocks(point, {"phi_u": 5}).phi_u == 5
     assert tree.blocks({"a": 1}) == {"a": 1}

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from headcount.core import BadArgument, Paper, PaperLeftOut, PaperRegistry, Registry, _papers
-from headcount.core._outside import left_out_if_broken, load_object, one_line_if_broken
+from headcount.core import BadArgument, Paper, Registry, _papers
+from headcount.core._outside import (
+    PaperLeftOut,
+    left_out_if_broken,
+    load_object,
+    one_line_if_broken,
+)
+from headcount.core._papers import PaperRegistry
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from headcount.core import BadArgument, parse_json, parse_number, read_bytes, read_json, read_text
+from headcount.core import BadArgument
+from headcount.core._reading import parse_json, parse_number, read_bytes, read_json, read_text
 
 MOST = 1000
 BYTES = {

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.data import MNIST, FileSet, chosen_images, load_images, patches, read_idx
 from headcount.data import _files as files
+from headcount.data import chosen_images, load_images, patches
+from headcount.data._files import FileSet
+from headcount.data._images import MNIST, read_idx
 
 
 def idx_bytes(array, code=0x08):

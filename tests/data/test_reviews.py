@@ -17,8 +17,6 @@ from reference_encoder import write_roberta, write_tokenizer
 
 from headcount.core import BadArgument, stream
 from headcount.data import (
-    REVIEW_SETS,
-    FileSet,
     _checkpoints,
     _files,
     batches,
@@ -34,6 +32,8 @@ from headcount.data import (
     tokenise,
     tokenise_words,
 )
+from headcount.data._files import FileSet
+from headcount.data._reviews import REVIEW_SETS
 
 ROWS = {
     "sst2-sentences": '1 a "quoted , fine film\n0 two\u2028lines\x85 in one\n',

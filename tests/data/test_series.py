@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.data import Series, read_series, windows_of_series
+from headcount.data._given import Series
+from headcount.data._series import read_series, windows_of_series
 
 
 def write(tmp_path, text):

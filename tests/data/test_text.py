@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
+from headcount.data import _files as files
 from headcount.data import (
-    FileSet,
     chosen_text,
     embedded,
     load_sentences,
@@ -18,7 +18,7 @@ from headcount.data import (
     read_vectors,
     vectors_file,
 )
-from headcount.data import _files as files
+from headcount.data._files import FileSet
 
 
 def text_set(folder, name, content, monkeypatch):

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headcount import models
-from headcount.core import activations, normal, stream
+from headcount.core import activations, normal, seeded_query, stream
 from headcount.papers import arda2026, deora2024, wu2023
 
 T, D = 5, 4
@@ -17,7 +16,7 @@ T, D = 5, 4
 STRUCTURED: dict[str, Any] = {
     "arda2026": arda2026.PooledAttention(D, 6),
     "arda2026-query": arda2026.PooledAttention(
-        D, 3, activation=activations["erf"], query=models.seeded_query(D, 1)
+        D, 3, activation=activations["erf"], query=seeded_query(D, 1)
     ),
     "deora2024-full": deora2024.MultiHeadAttention(T, D, 3, "full"),
     "deora2024-pooling": deora2024.MultiHeadAttention(T, D, 3, "pooling"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, activations, normal, stream
-from headcount.kernels import fit_slope, kernel_rate
+from headcount.kernels import kernel_rate
+from headcount.kernels._convergence import fit_slope
 from headcount.papers.arda2026 import PooledAttention
 from headcount.papers.wu2023.model import Encoder
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.kernels import drift, drift_from, kernel_distance, ntk, relative_change
+from headcount.kernels import drift, kernel_distance, ntk, relative_change
+from headcount.kernels._drift import drift_from
 from headcount.papers import arda2026, deora2024
 
 from .ntk_cases import ALL, random_params, samples

@@ -10,16 +10,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from headcount.core import (
-    HALF_SQUARED_SUM,
-    LOGISTIC,
-    MEAN_SQUARED,
-    BadArgument,
-    Loss,
-    normal,
-    stream,
-    total,
-)
+from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument, Loss, normal, stream, total
+from headcount.core._losses import HALF_SQUARED_SUM
 from headcount.kernels import (
     compare_runs,
     kernel_descent,

@@ -12,7 +12,8 @@ import optax
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from headcount.core import HALF_SQUARED_SUM, LOGISTIC, BadArgument, normal, stream
+from headcount.core import LOGISTIC, BadArgument, normal, stream
+from headcount.core._losses import HALF_SQUARED_SUM
 from headcount.kernels import (
     Linearised,
     NTKOperator,

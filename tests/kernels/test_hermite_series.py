@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.core import activations, stream
-from headcount.models import FixedQuery
+from headcount.core import FixedQuery, activations, stream
 from headcount.papers.arda2026 import PooledAttention
 from headcount.papers.arda2026.gaussian_moments import Pair
 from headcount.papers.arda2026.hermite_series import hermite_rule, series_moments

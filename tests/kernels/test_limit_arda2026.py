@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.core import BadArgument, activations, head_features, normal, stream
-from headcount.models import FixedQuery
+from headcount.core import BadArgument, FixedQuery, activations, head_features, normal, stream
 from headcount.papers.arda2026 import PooledAttention
 from headcount.papers.arda2026.gaussian_moments import Pair, closed_moments
 from headcount.papers.arda2026.hermite_series import hermite_rule, series_moments

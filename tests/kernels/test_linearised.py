@@ -7,17 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.core import (
-    HALF_SQUARED_SUM,
-    LOGISTIC,
-    MEAN_SQUARED,
-    BadArgument,
-    Loss,
-    cast,
-    normal,
-    stream,
-    total,
-)
+from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument, Loss, cast, normal, stream, total
+from headcount.core._losses import HALF_SQUARED_SUM
 from headcount.kernels import Linearised, train_linearised
 from headcount.models import outputs
 from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams, unpaired

@@ -178,7 +178,8 @@ def test_planted_direction_of_deora2024_has_its_exact_margin() -> None:
 @pytest.mark.usefixtures("wrong_shapes")
 def test_margin_along_a_run() -> None:
     """What the recorder stored gives the margin at every recorded step."""
-    from headcount.training import LOGISTIC, gd, train
+    from headcount.core import LOGISTIC
+    from headcount.training import gd, train
 
     model = MultiHeadAttention(3, 4, 2)
     x = normal(stream(0, "x"), (6, 3, 4))

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount import models
-from headcount.core import BadArgument, normal, stream
+from headcount.core import BadArgument, normal, seeded_query, stream
 from headcount.kernels import ntk, ntk_vector_product, traced_ntk
 from headcount.papers import arda2026, deora2024, wu2023
 
@@ -117,7 +116,7 @@ def test_chunks_and_recomputed_features_are_the_whole(monkeypatch):
 
 def test_permuting_heads_or_tokens_changes_nothing():
     x = samples(4)
-    pooled = arda2026.PooledAttention(D, 6, query=models.seeded_query(D, 0))
+    pooled = arda2026.PooledAttention(D, 6, query=seeded_query(D, 0))
     params = random_params(pooled)
     K = ntk(pooled, params, x).total
     heads = np.array([3, 0, 5, 1, 4, 2])

@@ -7,8 +7,9 @@ import psutil
 import pytest
 from rich.filesize import decimal
 
-from headcount.core import available_memory
-from headcount.kernels import KernelTooLarge, ntk, plan_ntk
+from headcount.core._memory import available_memory
+from headcount.kernels import ntk, plan_ntk
+from headcount.kernels._plan import KernelTooLarge
 from headcount.papers import arda2026
 
 from .ntk_cases import D, random_params, samples

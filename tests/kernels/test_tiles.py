@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headcount import models
-from headcount.core import BadArgument
+from headcount.core import BadArgument, activations
 from headcount.kernels import ntk, ntk_to_file
 from headcount.kernels._tiles import DamagedTiles
 from headcount.papers import arda2026
@@ -115,7 +114,7 @@ def test_damage_around_the_tiles_is_told(tmp_path):
         ({"dtype": "float32"}, "dtype"),
         ({"blocks": "each"}, "blocks"),
         ({"frozen": ("c",)}, "trained"),
-        ({"model": arda2026.PooledAttention(D, 6, models.activations["sin"])}, "model"),
+        ({"model": arda2026.PooledAttention(D, 6, activations["sin"])}, "model"),
     ],
 )
 def test_a_file_of_another_kernel_is_refused(tmp_path, change, part):

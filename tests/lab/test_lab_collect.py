@@ -13,6 +13,7 @@ import toy_figure
 
 from headcount import core, lab
 from headcount.lab._collect import to_dataset
+from headcount.lab._plan import Cost
 
 FIGURE = toy_figure.figure
 
@@ -74,8 +75,8 @@ def test_cost_packs_longest_first() -> None:
         0.0,
     )
     trials = [lab.Trial(measurement, {"m": m}, {"m": m}) for m in seconds]
-    assert lab.cost(trials, 2) == lab.Cost(4.0, 1600.0, 2)
-    assert lab.cost(trials, 1) == lab.Cost(7.0, 1280.0, 1)
+    assert lab.cost(trials, 2) == Cost(4.0, 1600.0, 2)
+    assert lab.cost(trials, 1) == Cost(7.0, 1280.0, 1)
     assert lab.cost([], 2).seconds == 0
 
 

@@ -39,7 +39,10 @@ def test_json_is_one_object_of_the_agreed_form(run, tmp_path: Path) -> None:
     assert result["trials"] == {"planned": 9, "cached": 0, "run": 9, "failed": 0}
     assert result["seconds"] > 0
     for verdict in result["verdicts"]:
-        assert list(verdict) == ["claim", "outcome", "value", "interval", "expected"]
+        assert list(verdict) == [
+            "claim", "outcome", "value", "interval", "expected", "source", "p", "seeds", "lost",
+            "scale",
+        ]  # fmt: skip
     assert result["verdicts"][1]["outcome"] == "not confirmed"
     assert result["verdicts"][1]["expected"] == [1.0, None]
     names = {"data.nc", "plotted.csv", "verdicts.json", "figure.png", "figure.pdf", "figure.svg"}
@@ -132,7 +135,7 @@ def test_a_full_disk_is_told_without_a_traceback(run, monkeypatch: pytest.Monkey
     def full(*arguments: Any, **named: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("headcount.core.write_atomically", full)
+    monkeypatch.setattr("headcount.lab._files.write_bytes", full)
     code, _, errors = run(REPRODUCE)
     assert code == 1
     assert "No space left on device" in errors

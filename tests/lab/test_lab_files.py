@@ -13,6 +13,7 @@ import pytest
 from lab_checks import Messages, assert_same
 
 from headcount import core, lab
+from headcount.core._files import write_and_close
 from headcount.lab import _files
 
 ADDRESS = "ab" * 32
@@ -140,7 +141,7 @@ def test_a_damaged_result_is_set_aside_and_recomputed(
 def test_a_disk_that_takes_no_more_corrupts_nothing(
     tmp_path: Path, plan: lab.Plan, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
 ) -> None:
-    write, count = core.write_and_close, 0
+    write, count = write_and_close, 0
 
     def full_after_five(descriptor: int, data: bytes) -> None:
         nonlocal count

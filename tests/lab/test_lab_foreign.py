@@ -20,9 +20,11 @@ from lab_checks import Messages, assert_same
 
 from headcount import core, lab
 from headcount.cli import run
+from headcount.core._inside import Inside
+from headcount.core._owner import owner
 from headcount.lab import _files
 
-DEAD = f"{core.owner().partition('-')[0]}-{2**22 + 1}-00000000"
+DEAD = f"{owner().partition('-')[0]}-{2**22 + 1}-00000000"
 ELSEWHERE = "00000000-1-00000000"
 ADDRESS = lab.make_plan(toy_figure.figure, "smoke").trials[0].address
 HOSTILE = [
@@ -127,13 +129,13 @@ def test_the_marker_is_written_before_anything_else(
 ) -> None:
     """Killed at any moment, and beside any other sweep, the folder is known as ours."""
     seen: list[bool] = []
-    make = core.Inside.make
+    make = Inside.make
 
-    def watching(self: core.Inside, name: str) -> None:
+    def watching(self: Inside, name: str) -> None:
         seen.append((tmp_path / "headcount-results.json").exists())
         make(self, name)
 
-    monkeypatch.setattr(core.Inside, "make", watching)
+    monkeypatch.setattr(Inside, "make", watching)
     lab.Store(tmp_path).prepare()
     assert seen
     assert all(seen)

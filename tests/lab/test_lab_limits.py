@@ -21,10 +21,11 @@ import toy_cli
 import toy_figure
 from lab_checks import Messages, assert_same
 
-from headcount import core, lab, report
+from headcount import core, lab
 from headcount.lab import _reporting, _sweep, _trial
 from headcount.lab._errors import TrialStopped
 from headcount.lab._signals import like_ctrl_c
+from headcount.report._progress import estimate_error, time_left
 
 REPRODUCE = "reproduce toy/mean --scale smoke --workers 0 --json --out"
 
@@ -245,11 +246,11 @@ def test_the_time_left_has_an_error(plan, monkeypatch) -> None:
     low, high = sweep.seconds_left()
     assert low == pytest.approx(100 * 1.4 / 2, rel=0.01)
     assert high == pytest.approx(100 * 4.4 / 2, rel=0.01)
-    assert report.time_left(sweep) == "1 min 10 s to 3 min 40 s left"
-    assert report.estimate_error(sweep) == "trials took 1.4 to 4.4 times their estimate"
+    assert time_left(sweep) == "1 min 10 s to 3 min 40 s left"
+    assert estimate_error(sweep) == "trials took 1.4 to 4.4 times their estimate"
     sweep.ratios += [100.0] * 5
-    assert report.estimate_error(sweep) == "trials took 1.9 to 100 times their estimate"
-    assert report.time_left(lab.Sweep(planned=1, work_total=1.0)) == "? left"
+    assert estimate_error(sweep) == "trials took 1.9 to 100 times their estimate"
+    assert time_left(lab.Sweep(planned=1, work_total=1.0)) == "? left"
 
 
 def test_an_overdue_trial_leaves_the_time_open(tmp_path: Path, plan) -> None:
@@ -263,6 +264,6 @@ def test_an_overdue_trial_leaves_the_time_open(tmp_path: Path, plan) -> None:
     sweep.started = started
     note = {"label": "a", "done": 0, "total": 1, "values": {}, "seconds": 0.5}
     store.progress_path(trial.address).write_text(json.dumps(note))
-    assert report.time_left(sweep) == "0.1 s left"
+    assert time_left(sweep) == "0.1 s left"
     store.progress_path(trial.address).write_text(json.dumps({**note, "seconds": 60.0}))
-    assert report.time_left(sweep).startswith("over 0.1 s left")
+    assert time_left(sweep).startswith("over 0.1 s left")

@@ -12,18 +12,20 @@ from typing import Any
 import pytest
 from lab_checks import Messages, assert_same
 
-from headcount import core, lab, report
+from headcount import core, lab
+from headcount.core._owner import owner
 from headcount.lab import _files, _locks
+from headcount.report._tables import status_rows, status_table
 
 
 def abandoned(name: str, suffix: str = "tmp") -> str:
     """The name of a temporary file whose process is gone."""
-    machine = core.owner().partition("-")[0]
+    machine = owner().partition("-")[0]
     return f"{name}.{machine}-{2**22 + 1}-00000000.{suffix}"
 
 
 def of_a_live_process(name: str, suffix: str = "tmp") -> str:
-    return f"{name}.{core.owner()}-00000000.{suffix}"
+    return f"{name}.{owner()}-00000000.{suffix}"
 
 
 def of_elsewhere(name: str) -> str:
@@ -122,13 +124,13 @@ def test_a_damaged_progress_file_ends_nothing(tmp_path: Path, plan, content: byt
     assert sweep.fraction() == 0.0
     with store.claim(trial.address):
         assert list(store.running()) == []
-        assert report.status_table(store, report.status_rows(store, print))
+        assert status_table(store, status_rows(store, print))
 
 
 def test_no_flipped_bit_of_a_plan_gives_wrong_counts(tmp_path: Path, plan) -> None:
     lab.run_plan(plan, tmp_path, workers=0)
     store, messages = lab.Store(tmp_path), []
-    (row,) = report.status_rows(store, messages.append)
+    (row,) = status_rows(store, messages.append)
     assert (row["ok"], row["missing"], messages) == (12, 0, [])
     (path,) = (tmp_path / "plans").glob("*.json")
     good = path.read_bytes()
@@ -137,11 +139,11 @@ def test_no_flipped_bit_of_a_plan_gives_wrong_counts(tmp_path: Path, plan) -> No
         bad[bit // 8] ^= 1 << (bit % 8)
         path.write_bytes(bytes(bad))
         told: list[str] = []
-        assert report.status_rows(store, told.append) in ([], [row])
+        assert status_rows(store, told.append) in ([], [row])
         assert len(told) == 1
         assert "damaged plan" in told[0]
     lab.run_plan(plan, tmp_path, workers=0)
-    assert report.status_rows(store, messages.append) == [row]
+    assert status_rows(store, messages.append) == [row]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_a_plan_that_is_none_is_left_out(tmp_path: Path, plan, change: dict[str,
     (path,) = (tmp_path / "plans").glob("*.json")
     _files.write_note(path, {**_files.read_note(path), **change})
     told: list[str] = []
-    assert report.status_rows(lab.Store(tmp_path), told.append) == []
+    assert status_rows(lab.Store(tmp_path), told.append) == []
     assert "is no plan" in told[0]
 
 
@@ -200,7 +202,7 @@ def test_a_view_needs_no_disk(tmp_path: Path, plan, capsys, monkeypatch, number:
     def refuse(*arguments: Any, **named: Any) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("headcount.core.write_atomically", refuse)
+    monkeypatch.setattr("headcount.lab._files.write_bytes", refuse)
     monkeypatch.setattr(Path, "mkdir", refuse)
     for line in (f"show toy/mean --out {tmp_path}", f"status --out {tmp_path}"):
         assert toy_cli.app(line.split(), result_action="return_value") == 0

@@ -17,6 +17,7 @@ from lab_checks import Messages, assert_same, other_toy
 from toy_cli import app
 
 from headcount import core, lab
+from headcount.core._owner import owner
 from headcount.lab import _slurm
 from headcount.lab._slurm_jobs import Call, SlurmOptions, in_chunks
 
@@ -214,9 +215,9 @@ def test_jobs_and_folder_of_a_killed_client_are_ended(
     """What is not surely left by a dead client of ours stays."""
     gone = subprocess.Popen(["true"])
     gone.wait()
-    machine = core.owner().partition("-")[0]
+    machine = owner().partition("-")[0]
     dead = f"sweep.{machine}-{gone.pid}-"
-    stay = [f"{dead}00000002.jobs", f"{dead}00000003.jobs", f"sweep.{core.owner()}-00000004.jobs"]
+    stay = [f"{dead}00000002.jobs", f"{dead}00000003.jobs", f"sweep.{owner()}-00000004.jobs"]
     for name in (f"{dead}00000001.jobs", *stay, "notes"):
         (tmp_path / "slurm" / name / "answers").mkdir(parents=True)
     (tmp_path / "slurm" / stay[0] / "kept").touch()

@@ -17,6 +17,7 @@ import toy_figure
 from lab_checks import assert_same
 
 from headcount import core, lab
+from headcount.core._owner import owner
 from headcount.lab._context import TrialContext
 from headcount.lab._errors import TrialStopped
 
@@ -191,7 +192,7 @@ def test_two_sweeps_at_once(tmp_path: Path, plan, reference, calls, monkeypatch)
 def test_what_a_kill_left_beside_a_finished_trial_is_removed(tmp_path: Path, plan) -> None:
     lab.run_plan(plan, tmp_path, workers=0)
     store, address = lab.Store(tmp_path), plan.trials[0].address
-    machine, _, _ = core.owner().partition("-")
+    machine, _, _ = owner().partition("-")
     abandoned = f"{machine}-{2**22 + 1}-00000000"  # no process has such a number
     left = [
         store.checkpoint_path(address),

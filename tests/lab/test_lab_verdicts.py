@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 from headcount import core, lab
+from headcount.core._files import json_text
 
 C, N, I = lab.CONFIRMED, lab.NOT_CONFIRMED, lab.INCONCLUSIVE
 X = np.array([8.0, 16, 32, 64])
@@ -39,7 +40,7 @@ def test_where_the_interval_lies(low, high, expected, outcome) -> None:
     verdict = lab.inside("c", estimate, expected)
     assert verdict.outcome == outcome
     assert (verdict.interval, verdict.expected) == ((low, high), expected) or math.isnan(low)
-    json.loads(core.json_text(verdict.to_json()), parse_constant=pytest.fail)
+    json.loads(json_text(verdict.to_json()), parse_constant=pytest.fail)
 
 
 def test_the_sentence_has_the_numbers_that_decided() -> None:
@@ -108,9 +109,36 @@ def test_monotone() -> None:
     bump[:, 2] += 0.5
     verdict = lab.monotone("c", X, bump, "decreasing")
     assert verdict.outcome == N
-    assert "between 16 and 32" in verdict.sentence
+    assert "change from 16 to 32" in verdict.sentence
     with pytest.raises(core.BadArgument, match="increasing, decreasing"):
         lab.monotone("c", X, FALLING, "down")
+
+
+def test_share_counts_seeds_not_entries() -> None:
+    hits = np.ones((6, 4))
+    assert lab.share("c", hits, above=0.5).outcome == C  # 6 of 6: from .54 on
+    five = lab.share("c", hits[:5], above=0.5)
+    assert (five.outcome, five.seeds) == (I, 5)
+    assert five.interval == pytest.approx((0.025**0.2, 1.0), rel=1e-9)
+    assert lab.share("c", hits[:1], above=0.5).outcome == I
+    hits[0, 1] = 0.0  # one entry of one seed
+    assert lab.share("c", hits, above=0.5).value == pytest.approx(5 / 6)
+    by_name = xr.DataArray(hits.T, dims=("m", "seed"))
+    assert lab.share("c", by_name, above=0.5) == lab.share("c", hits, above=0.5)
+    hits[1, 2] = np.nan  # died: neither hit nor missed
+    dead = lab.share("c", hits, above=0.5)
+    assert (dead.outcome, dead.seeds, dead.lost) == (I, 5, 1)
+
+
+def test_a_source_is_quoted_with_its_place() -> None:
+    source = lab.Source("more heads are faster", "App. G")
+    found = lab.threshold("c", np.ones(5), above=0.5, source=source)
+    said = {"kind": "paper", "says": "more heads are faster", "where": "App. G"}
+    assert found.to_json()["source"] == said
+    assert lab.threshold("c", np.ones(5), above=0.5).source == lab.OURS != lab.SANITY
+    assert [s.kind for s in (source, lab.OURS, lab.SANITY)] == list(lab.KINDS)
+    with pytest.raises(core.BadArgument, match="has a place"):
+        lab.Source("more heads are faster")
 
 
 def test_fitted_exponent_reads_the_slope_that_was_stored() -> None:

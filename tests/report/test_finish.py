@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from drawing_checks import keys_on_data
 from headcount import lab, report
+from headcount.lab._drawing import MARKERS
 from headcount.report._finish import label_ticks
 
 
@@ -137,7 +138,7 @@ def test_a_fit_that_names_points_carries_their_marker(collection):
     lab.draw_power_law(ax, collection.data, "error", "m", index=2, label="toy")
     (line,) = ax.lines
     assert line.get_label().startswith("toy, slope")
-    assert line.get_marker() == lab.MARKERS[2]
+    assert line.get_marker() == MARKERS[2]
     assert line.get_markevery() == []  # the points themselves are drawn by their own line
 
 

@@ -15,6 +15,10 @@ import xarray as xr
 from rich.console import Console
 
 from headcount import core, lab, report
+from headcount.report._files import table
+from headcount.report._plots import COLUMN_INCHES
+from headcount.report._progress import LineReporter, LiveReporter, duration
+from headcount.report._tables import seeds_text
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def test_netcdf_gives_the_data_set_back(folder: Path, collection: lab.Collection
 
 
 def test_the_table_has_every_plotted_number(collection: lab.Collection) -> None:
-    rows = list(csv.DictReader(io.StringIO(report.table(collection.statistics))))
+    rows = list(csv.DictReader(io.StringIO(table(collection.statistics))))
     stored = {
         float(row[column]) for row in rows for column in ("value", "low", "high") if row[column]
     }
@@ -65,7 +69,7 @@ def test_plots_fit_a_column_and_are_what_they_claim(collection: lab.Collection) 
     assert files["png"].startswith(b"\x89PNG")
     assert files["pdf"].startswith(b"%PDF")
     root = ElementTree.fromstring(files["svg"])
-    assert root.attrib["width"] == f"{72 * report.COLUMN_INCHES:g}pt"
+    assert root.attrib["width"] == f"{72 * COLUMN_INCHES:g}pt"
     assert b"slope" in files["svg"]  # text stays text, the fitted slope in the legend
     with pytest.raises(core.BadArgument, match="png, pdf, svg"):
         report.render(collection, "jpg")
@@ -108,11 +112,11 @@ def test_other_options_and_seeds_get_their_own_folder(tmp_path: Path) -> None:
     ],
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert report.duration(seconds) == text
+    assert duration(seconds) == text
 
 
 def test_sizes_and_seeds_for_people() -> None:
-    assert [report.seeds_text(s) for s in ([0, 1, 2], [4], [1, 3])] == ["0:3", "4", "1,3"]
+    assert [seeds_text(s) for s in ([0, 1, 2], [4], [1, 3])] == ["0:3", "4", "1,3"]
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -120,7 +124,7 @@ def test_displays_tell_counts_and_problems(tmp_path: Path, monkeypatch, terminal
     monkeypatch.setenv("TOY_FAIL", "32-1")
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
     reporter = report.make_reporter(console)
-    assert isinstance(reporter, report.LiveReporter if terminal else report.LineReporter)
+    assert isinstance(reporter, LiveReporter if terminal else LineReporter)
     plan = lab.make_plan(toy_figure.figure, "smoke")
     lab.run_plan(plan, tmp_path, workers=0, reporter=reporter)
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -143,7 +147,7 @@ def test_displays_show_running_trials(folder: Path, terminal: bool) -> None:
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
     reporter = report.make_reporter(console)
     reporter.begin(sweep)
-    if isinstance(reporter, report.LiveReporter):
+    if isinstance(reporter, LiveReporter):
         console.print(reporter._render())
     reporter.end(sweep)
     text = console.file.getvalue()  # type: ignore[attr-defined]

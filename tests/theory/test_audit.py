@@ -121,7 +121,7 @@ def test_a_right_side_of_a_setting_needs_its_hypotheses():
     for given in ({"checks": (failing,)}, {"conditions": (failing,)}):
         verdict = against(1, 2, **given)
         assert verdict.outcome == "not applicable"
-        assert "radii fails: 3 exceeds 1 by 2" in verdict.message
+        assert verdict.message == "radii: 3 where at most 1 is allowed"
         assert np.isnan(verdict.rhs)
 
 

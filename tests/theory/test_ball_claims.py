@@ -19,7 +19,12 @@ from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import balls
 
 BITS = 200
-BY_QUADRATURE = ("arda2026/lemma-4-limit", "arda2026/lemma-6b", "arda2026/remark-8")
+BY_QUADRATURE = (
+    "arda2026/eq-23",
+    "arda2026/lemma-4-limit",
+    "arda2026/lemma-6b",
+    "arda2026/remark-8",
+)
 """Integrals: their enclosures leave room for the error of the rule."""
 
 OF_HALVES = "arda2026/remark-6"

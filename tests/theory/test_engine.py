@@ -134,7 +134,7 @@ def test_an_instance_outside_the_hypotheses_is_not_judged() -> None:
     doubled = replace(claim.targets()[1], X=2 * np.ones((2, 1)))
     verdict = judge(claim, doubled)
     assert verdict.outcome is Outcome.NOT_APPLICABLE
-    assert "tokens in the unit ball fails: 2 exceeds 1 by 1" in verdict.message
+    assert "tokens in the unit ball: 2 where at most 1 is allowed" in verdict.message
     assert verdict.hypotheses[0].margin == -1.0
     dropped = claim.without_hypothesis("tokens in the unit ball")
     assert judge(dropped, doubled).outcome is Outcome.VIOLATED
@@ -234,7 +234,7 @@ def test_a_certificate_of_a_true_variant_is_rejected() -> None:
 def test_near_one_the_recheck_uses_high_precision(excess: float, confirmed: bool) -> None:
     claim = claims["arda2026/lemma-2b-step"]
     matrix = claim.on(A=np.diag([1.0, math.sqrt(2 * excess)]))
-    result = recheck(certify(claim, matrix, "printed"))
+    result = recheck(certify(claim, matrix, "implied"))
     assert result.arithmetic.startswith("balls")
     assert result.status == ("proved" if confirmed else "refuted")
     assert result.ratio == pytest.approx(1 + excess, abs=1e-12)
@@ -262,7 +262,7 @@ def test_a_malformed_certificate_is_explained(change: dict[str, object], problem
 def test_a_certificate_survives_a_round_trip_bit_for_bit(tmp_path: Path) -> None:
     claim = claims["arda2026/lemma-2b-step"]
     instance = claim.on(A=np.array([[1 / 3, 2e-301], [np.pi, -0.0]]))
-    path = certify(claim, instance, "printed").write(tmp_path / "c.json")
+    path = certify(claim, instance, "implied").write(tmp_path / "c.json")
     assert read_certificate(path).instance["A"].tobytes() == instance.A.tobytes()
     with pytest.raises(BadArgument, match="cannot be read"):
         read_certificate(tmp_path / "missing.json")

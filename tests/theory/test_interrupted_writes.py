@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from headcount import report
 from headcount.cli import _count
 from headcount.theory import _corpus, _facts, claims
 
@@ -25,7 +24,7 @@ def _facts_file(folder: Path, patch: pytest.MonkeyPatch) -> Callable[[], Any]:
 
 
 def _plot_file(folder: Path, patch: pytest.MonkeyPatch) -> Callable[[], Any]:
-    patch.setattr(report, "draw_count", lambda *arguments: None)
+    patch.setattr("headcount.report._count.draw_count", lambda *arguments: None)
     nothing: Any = SimpleNamespace()
     return lambda: _count._save_plot(nothing, [], 0.1, folder / "count.PNG")
 

@@ -39,8 +39,6 @@ BY_HAND = (
     "wu2023-lemma-19-printed",
     "wu2023-proposition-1-printed",
     "wu2023-remark-step-size-printed",
-    "wu2023-separation-initialisation-printed",
-    "wu2023-separation-scaling-printed",
     "wu2023-sum-of-psd-printed",
     "wu2023-theorem-3-mixed-printed",
     "wu2023-theorem-3-printed",

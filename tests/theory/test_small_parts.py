@@ -14,7 +14,8 @@ import pytest
 from flint import arb
 from jaxtyping import Float
 
-from headcount.core import Array, BadArgument, ordered
+from headcount.core import Array, BadArgument
+from headcount.core._rounding import ordered
 from headcount.theory import (
     Certificate,
     Claim,

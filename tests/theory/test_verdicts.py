@@ -169,7 +169,7 @@ def test_the_outcome_of_a_pair(x: float, y: float, outcome: Outcome) -> None:
     if outcome is Outcome.NOT_APPLICABLE:
         assert math.isnan(verdict.rhs)
         assert math.isnan(verdict.ratio)
-        assert "exceeds" in verdict.message
+        assert "is allowed" in verdict.message
     if outcome is Outcome.INCONCLUSIVE:
         assert "left" in verdict.message if not math.isfinite(x) else "right" in verdict.message
 
@@ -202,7 +202,7 @@ def test_the_hypothesis_that_fails_worst_is_named() -> None:
     checks = (Check("a", 1.5, 1.0), Check("b", 4.0, 1.0), Check("c", 0.0, 1.0))
     verdict = decide(_below(), "printed", Sides(1.0, 2.0), checks, 0.5)
     assert verdict.outcome is Outcome.NOT_APPLICABLE
-    assert verdict.message.startswith("b fails: 4 exceeds 1 by 3")
+    assert verdict.message.startswith("b: 4 where at most 1 is allowed")
     unknown = decide(
         _below(), "printed", Sides(1.0, 2.0), (*checks, Check("d", math.nan, 1.0)), 0.5
     )

@@ -15,17 +15,17 @@ from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.model import HeadGroups
 from headcount.papers.deora2024.starts import two_phase, two_phase_groups
 from headcount.training import (
-    ProblemConfig,
     TrainConfig,
     build,
     build_problem,
-    check_settings,
     config_of_run,
     optimisers,
     read_run,
     recipe_of,
     run_config,
 )
+from headcount.training._build import check_settings
+from headcount.training._config import ProblemConfig
 from headcount.training._runfile import UncheckedRun
 
 MODELS = [name for _, paper in papers.items() for name in paper.models]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, stream
-from headcount.data import Batch, pad, restrict_vocabulary
+from headcount.data import pad, restrict_vocabulary
+from headcount.data._tokens import Batch
 from headcount.models.text import TINY, random_encoder
 from headcount.training import FineTuning, adamw, losses_and_hits
 

@@ -13,17 +13,8 @@ from training_problems import linear, linear_loss, pooled
 from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument
 from headcount.papers.deora2024.model import HeadGroups, MultiHeadParams
 from headcount.papers.wu2023.model import Encoder, EncoderParams
-from headcount.training import (
-    AttentionMass,
-    Run,
-    Snapshot,
-    attention_rows,
-    gd,
-    naive_path,
-    recorders,
-    sgd,
-    train,
-)
+from headcount.training import AttentionMass, Run, Snapshot, gd, naive_path, recorders, sgd, train
+from headcount.training._recorders import attention_rows
 
 RELEVANT = np.arange(35).reshape(7, 5) % 3 == 0
 

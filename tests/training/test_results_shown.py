@@ -10,6 +10,7 @@ from headcount import kernels, training
 from headcount.core import BadArgument
 from headcount.papers import arda2026
 from headcount.training import TrainConfig
+from headcount.training._plan import plan_training, require_memory
 
 TEACHER = arda2026.TransportTeacher(T=3, d=2, pool=16, anchors=3)
 CONFIG = TrainConfig(
@@ -109,13 +110,13 @@ def test_a_run_saved_from_python_can_be_read_by_the_audit(run, tmp_path):
 
 
 def test_the_plan_counts_what_is_there():
-    one = training.plan_training(CONFIG)
-    more = training.plan_training(CONFIG.model_copy(update={"seeds": (0, 1), "record": ()}))
+    one = plan_training(CONFIG)
+    more = plan_training(CONFIG.model_copy(update={"seeds": (0, 1), "record": ()}))
     assert (one.T, one.d, one.parameters) == (3, 2, 4 * 7)
     assert more.parameters == 2 * one.parameters
     assert more.data_bytes == 2 * one.data_bytes == 2 * 8 * 12 * 7
     assert one.fits
-    slow = training.plan_training(CONFIG.model_copy(update={"n": 10**7, "steps": 10**5}))
+    slow = plan_training(CONFIG.model_copy(update={"n": 10**7, "steps": 10**5}))
     assert slow.seconds > 1000 * one.seconds
     with pytest.raises(ValueError, match="does not fit into memory"):
-        training.require_memory(training.plan_training(CONFIG.model_copy(update={"n": 10**13})))
+        require_memory(plan_training(CONFIG.model_copy(update={"n": 10**13})))

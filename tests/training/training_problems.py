@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from headcount.core import losses
 from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams
 from headcount.papers.deora2024.model import LinearModel, LinearParams
-from headcount.training import losses, naive_path
+from headcount.training import naive_path
 
 
 def pooled(

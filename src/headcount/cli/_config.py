@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from ..training import ProblemConfig, TrainConfig
+    from ..training import TrainConfig
+    from ..training._config import ProblemConfig
 
 Config = TypeVar("Config", bound="ProblemConfig")
 _LISTS = ("record", "keep")
@@ -37,7 +38,8 @@ def read_config(file: Path | None, flags: Mapping[str, Any]) -> TrainConfig:
 
 def read_problem(file: Path | None, flags: Mapping[str, Any]) -> ProblemConfig:
     """The problem of such a file; how it is trained may stand there too, and is not looked at."""
-    from ..training import ProblemConfig, TrainConfig
+    from ..training import TrainConfig
+    from ..training._config import ProblemConfig
 
     how = TrainConfig.model_fields.keys() - ProblemConfig.model_fields.keys()
     values = {name: value for name, value in read_values(file, flags).items() if name not in how}
@@ -48,7 +50,7 @@ def _checked(
     kind: type[Config], values: Mapping[str, Any], file: Path | None, flags: Mapping[str, Any]
 ) -> Config:
     from ..core import BadArgument
-    from ..training import check_settings
+    from ..training._build import check_settings
 
     try:
         config = kind.of(values)
@@ -63,7 +65,7 @@ def _checked(
 
 def read_values(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     """What the file and the flags say, unchecked."""
-    from ..core import check_kind
+    from ..core._checks import check_kind
 
     values = read_toml(file) if file is not None else {}
     given = _given(flags)
@@ -101,7 +103,8 @@ def _check_short_flags(config: ProblemConfig, flags: Mapping[str, Any]) -> None:
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The values of a TOML file; a missing or broken file is one clear message."""
-    from ..core import BadArgument, read_text
+    from ..core import BadArgument
+    from ..core._reading import read_text
 
     text = read_text(file, MOST_BYTES, argument="config")
     try:
@@ -120,7 +123,7 @@ def parse_values(texts: list[str], argument: str = "option") -> dict[str, Any]:
 
 def _plain(text: str) -> Any:
     """3, 0.5, true, [1, 2] as JSON reads them; anything else is a word."""
-    from ..core import parse_json
+    from ..core._reading import parse_json
 
     try:
         return parse_json(text)

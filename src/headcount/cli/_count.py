@@ -170,8 +170,8 @@ def teller(quiet: bool) -> Callable[[str], None]:
 def _save_plot(found: Practice, answers: list[Answer], loss: float, target: Path) -> None:
     from matplotlib.figure import Figure
 
-    from ..core import replacing
-    from ..report import draw_count
+    from ..core._files import replacing
+    from ..report._count import draw_count
 
     figure = Figure(figsize=(3.4, 3.2), layout="constrained")
     draw_count(found, answers, loss, figure.add_subplot())

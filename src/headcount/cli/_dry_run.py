@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ._output import consoles, print_json
 
 if TYPE_CHECKING:
-    from ..lab import Collection, Cost, CostModel, Plan, Survey, Trial
+    from ..lab import Collection, Plan, Trial
+    from ..lab._costs import CostModel
+    from ..lab._plan import Cost, Survey
 
 
 class Place(NamedTuple):
@@ -22,7 +24,7 @@ class Place(NamedTuple):
     @property
     def parallel(self) -> int:
         """How many trials run at a time."""
-        from ..lab import default_workers
+        from ..lab._processes import default_workers
 
         return default_workers() if self.workers is None else max(self.workers, 1)
 
@@ -38,7 +40,8 @@ class Estimate(NamedTuple):
 
 def estimated(plan: Plan, place: Place) -> Estimate:
     """Look the plan up in the results folder; nothing is computed."""
-    from ..lab import Store, cost, cost_model, survey
+    from ..lab import Store, cost, survey
+    from ..lab._costs import cost_model
 
     store = Store(place.out, consoles(True)[1].print)
     state = survey(plan, store)
@@ -49,8 +52,8 @@ def estimated(plan: Plan, place: Place) -> Estimate:
 
 def dry_run_one(plan: Plan, place: Place, *, json: bool) -> int:
     """Every number of one figure's plan."""
-    from ..lab import slurm_submission
-    from ..report import plan_table
+    from ..lab._executors import slurm_submission
+    from ..report._tables import plan_table
 
     console, notes = consoles(json)
     found = estimated(plan, place)
@@ -72,7 +75,7 @@ def dry_run_all(
     plans: Mapping[str, Plan], unable: Mapping[str, str], scale: str, place: Place, *, json: bool
 ) -> int:
     """One line for each figure, the sum, and which figures cannot run; 1 when there are such."""
-    from ..report import plans_table, unable_text
+    from ..report._tables import plans_table, unable_text
 
     console, notes = consoles(json)
     found = {name: estimated(plan, place) for name, plan in plans.items()}

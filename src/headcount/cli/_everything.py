@@ -79,7 +79,8 @@ def plan_everything(plan_of: Callable[[str], Plan]) -> tuple[dict[str, Plan], di
 
     When none has a plan, the first reason is the error: then it is the command that is wrong.
     """
-    from ..core import HeadcountError, one_line_if_broken, papers
+    from ..core import HeadcountError, papers
+    from ..core._outside import one_line_if_broken
     from ..lab import figures
 
     plans: dict[str, Plan] = {}
@@ -125,7 +126,7 @@ def run_everything(
     """
     from ..core import HeadcountError
     from ..lab import Store
-    from ..report import unable_text
+    from ..report._tables import unable_text
 
     def tell(text: str) -> None:
         notes.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -167,7 +168,8 @@ def audited() -> list[str]:
 
 def store_audit(key: str, scale: str, out: Path, tell: Tell) -> None:
     """The audit of a paper's first model, as `audits/<paper>.json`; a stored one is kept."""
-    from ..core import one_line_if_broken, papers
+    from ..core import papers
+    from ..core._outside import one_line_if_broken
     from ..theory import audit
     from ..training import TrainConfig
 
@@ -248,7 +250,7 @@ def _is_stored(path: Path, command: str) -> bool:
 
 
 def _store(path: Path, content: dict[str, Any]) -> None:
-    from ..core import json_text
-    from ..lab import write_atomically
+    from ..core._files import json_text
+    from ..lab._files import write_atomically
 
     write_atomically(path, f"{json_text(content, indent=1)}\n".encode())

@@ -39,7 +39,8 @@ def _show(found: Explanation) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from ..core import papers, round_down
+    from ..core import papers
+    from ..core._rounding import round_down
 
     claim, console = found.claim, Console()
 

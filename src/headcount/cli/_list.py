@@ -36,16 +36,18 @@ def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> in
 def known_names() -> dict[str, list[str]]:
     """The names of every kind, in the order of registration."""
     from .. import data, lab, models, theory, training
+    from ..core import activations, losses
+    from ..training._recipes import all_recipes
 
-    recipes = training.all_recipes()
+    recipes = all_recipes()
     starts = [name for recipe in recipes.values() for name in recipe.starts]
     return {
         "models": list(dict.fromkeys([*models.models, *recipes])),
         "initialisations": list(dict.fromkeys([*models.initialisations, *starts])),
         "data": list(data.data_models),
         "optimisers": list(training.optimisers),
-        "losses": list(training.losses),
-        "activations": list(models.activations),
+        "losses": list(losses),
+        "activations": list(activations),
         "recorders": list(training.recorders),
         "figures": list(lab.figures),
         "claims": list(theory.claims),

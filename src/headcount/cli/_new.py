@@ -35,7 +35,8 @@ def new_command(
     out
         Folder to write into.
     """
-    from ..core import BadArgument, write_atomically
+    from ..core import BadArgument
+    from ..core._files import write_atomically
 
     if not (name.isidentifier() and name.isascii()) or name == "headcount":
         plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")

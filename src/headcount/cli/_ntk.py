@@ -16,7 +16,7 @@ from ._problem import NO_FLAGS, ProblemFlags
 from ._train import check_target
 
 if TYPE_CHECKING:
-    from ..kernels import MemoryPlan
+    from ..kernels._plan import MemoryPlan
 
 MOST_DENSE = 4000
 """Samples up to which the whole spectrum is computed: a quarter of a minute."""
@@ -68,7 +68,8 @@ def ntk_command(
 
     from ..kernels import ntk, ntk_to_file, plan_ntk
     from ..kernels._plan import require_fit
-    from ..training import build_problem, plan_training, require_memory
+    from ..training import build_problem
+    from ..training._plan import plan_training, require_memory
 
     chosen = read_problem(config, given)
     call: dict[str, Any] = {
@@ -152,7 +153,7 @@ def _show(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..core import interval_text
+    from ..core._rounding import interval_text
 
     console = Console()
     table = Table(title=f"tangent kernel of {result['n']} samples", title_justify="left")

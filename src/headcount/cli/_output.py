@@ -22,7 +22,8 @@ def consoles(json: bool) -> tuple[Console, Console]:
 
 def check_writable(argument: str, path: Path) -> None:
     """Found out before the work: `path` can be made, in the nearest folder that exists."""
-    from ..core import BadArgument, check_folder_is_writable
+    from ..core import BadArgument
+    from ..core._files import check_folder_is_writable
 
     folder = path.parent
     while not folder.exists() and folder != folder.parent:
@@ -52,6 +53,6 @@ def print_json(content: Any, *, line: bool = False) -> None:
 
     Numbers that are not finite are null.
     """
-    from ..core import json_text
+    from ..core._files import json_text
 
     print(json_text(content, indent=None if line else 2), flush=True)

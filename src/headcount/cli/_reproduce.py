@@ -98,7 +98,8 @@ def reproduce_command(
     retries
         How often a trial is run again whose worker died, ran out of memory or out of time.
     """
-    from ..core import BadArgument, HeadcountError, check_count, one_line_if_broken, papers
+    from ..core import BadArgument, HeadcountError, check_count, papers
+    from ..core._outside import one_line_if_broken
     from ..lab import Policy, make_plan, parse_options, parse_seeds
 
     _, notes = consoles(json)
@@ -163,7 +164,7 @@ def finish(
     among: Among | None = None,
 ) -> None:
     """Tell verdicts and files, as JSON or for people; in short where it is one `among` many."""
-    from ..report import stand_in_sentence, verdicts_summary, verdicts_table
+    from ..report._tables import stand_in_sentence, verdicts_summary, verdicts_table
 
     if json:
         print_json(summary(plan, counts, seconds, collection, files), line=among is not None)
@@ -195,7 +196,8 @@ def _run(
     strict: bool,
 ) -> Ended:
     from ..lab import CONFIRMED, StorageError, Store, collect, run_plan
-    from ..report import make_reporter, problems_text, write_files
+    from ..report import make_reporter, write_files
+    from ..report._tables import problems_text
 
     _, notes = consoles(json)
     out = place.out
@@ -251,7 +253,7 @@ def _run(
 
 def _interrupted(notes: Console, plan: Plan, sweep: Sweep, place: Place) -> Ended:
     from ..lab import Store, survey
-    from ..report import seeds_text
+    from ..report._tables import seeds_text
 
     # Counted in the folder: a trial may have been saved in the very moment of the interruption.
     out, executor = place.out, place.executor
@@ -283,7 +285,7 @@ def _interrupted(notes: Console, plan: Plan, sweep: Sweep, place: Place) -> Ende
 
 def _list(json: bool) -> int:
     from ..lab import figures
-    from ..report import figures_table
+    from ..report._tables import figures_table
 
     if not json:
         consoles(json)[0].print(figures_table([figure for _, figure in figures.items()]))

@@ -87,7 +87,8 @@ def _choose(
     store: Store,
     message: Callable[[str], None],
 ) -> Plan:
-    from ..lab import figures, make_plan, parse_options, parse_seeds, remembered
+    from ..lab import figures, make_plan, parse_options, parse_seeds
+    from ..lab._plan import remembered
 
     declared = figures[figure]
     last: dict[str, Any] = {}

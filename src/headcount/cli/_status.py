@@ -24,7 +24,7 @@ def status_command(
         Print one JSON object.
     """
     from ..lab import Store
-    from ..report import status_rows, status_table
+    from ..report._tables import status_rows, status_table
 
     console, notes = consoles(json)
     store = Store(out, notes.print)

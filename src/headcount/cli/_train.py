@@ -20,7 +20,8 @@ from ._unfinished import RunCheckpoint, place_for
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from ..training import Run, TrainConfig, TrainingPlan
+    from ..training import Run, TrainConfig
+    from ..training._plan import TrainingPlan
 
 INTERRUPTED = 130
 _NOT_SETTINGS = ("config", "problem", "devices", "out", "resume", "json", "dry_run")
@@ -95,7 +96,9 @@ def train_command(
         Show every value, memory, time, and which choices among readings of the papers apply.
     """
     given = {k: v for k, v in locals().items() if k not in _NOT_SETTINGS} | asdict(problem)
-    from ..training import build, check_problem, plan_training, require_memory, run_config
+    from ..training import build, run_config
+    from ..training._build import check_problem
+    from ..training._plan import plan_training, require_memory
 
     chosen = read_config(config, given).naming_seeds()
     plan = plan_training(chosen)
@@ -144,7 +147,7 @@ def _announce(plan: TrainingPlan, *, quiet: bool) -> None:
     if not quiet:
         from rich.filesize import decimal
 
-        from ..report import duration
+        from ..report._progress import duration
 
         print(
             f"estimated: {duration(plan.seconds or 0.0)}, {decimal(plan.memory_bytes)} of memory "
@@ -268,7 +271,7 @@ def _show_settings(config: TrainConfig, plan: TrainingPlan, target: Path, json: 
     from rich.filesize import decimal
     from rich.table import Table
 
-    from ..report import duration
+    from ..report._progress import duration
 
     shown = {**values, "T": plan.T, "d": plan.d, "parameters": f"{plan.parameters:,}"}
     shown["data in memory"] = decimal(plan.data_bytes)

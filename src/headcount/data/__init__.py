@@ -1,5 +1,6 @@
 """Data models of the three papers, each with the assumption it claims and a way to measure it."""
 
+from . import _given as _given  # registers arrays and series
 from ._base import DataModel as DataModel
 from ._base import Dataset as Dataset
 from ._base import Measurement as Measurement
@@ -8,45 +9,27 @@ from ._base import assumption_holds as assumption_holds
 from ._base import data_models as data_models
 from ._base import largest_token_norm as largest_token_norm
 from ._base import token_norms as token_norms
-from ._checkpoints import MODEL_CHOICES as MODEL_CHOICES
-from ._checkpoints import MODEL_VARIABLE as MODEL_VARIABLE
-from ._checkpoints import Checkpoint as Checkpoint
 from ._checkpoints import find_checkpoint as find_checkpoint
 from ._checkpoints import located as located
 from ._checkpoints import planned_checkpoint as planned_checkpoint
-from ._files import FileSet as FileSet
-from ._files import data_folder as data_folder
 from ._gaussian import GaussianTokens as GaussianTokens
 from ._gaussian import clip_to_ball as clip_to_ball
-from ._given import Arrays as Arrays
-from ._given import Series as Series
 from ._images import IMAGE_CHOICES as IMAGE_CHOICES
 from ._images import IMAGE_SETS as IMAGE_SETS
-from ._images import MNIST as MNIST
-from ._images import Images as Images
 from ._images import chosen_images as chosen_images
 from ._images import load_images as load_images
 from ._images import patches as patches
-from ._images import read_idx as read_idx
 from ._positional import PositionalTokens as PositionalTokens
 from ._positional import positional_channels as positional_channels
-from ._reviews import REVIEW_CHOICES as REVIEW_CHOICES
-from ._reviews import REVIEW_SETS as REVIEW_SETS
-from ._reviews import Reviews as Reviews
 from ._reviews import chosen_reviews as chosen_reviews
 from ._reviews import load_reviews as load_reviews
 from ._reviews import some_reviews as some_reviews
-from ._series import read_series as read_series
-from ._series import windows_of_series as windows_of_series
-from ._text import TEXTS as TEXTS
 from ._text import chosen_text as chosen_text
 from ._text import embedded as embedded
 from ._text import load_sentences as load_sentences
 from ._text import random_table as random_table
 from ._text import read_vectors as read_vectors
 from ._text import vectors_file as vectors_file
-from ._tokens import Batch as Batch
-from ._tokens import Tokens as Tokens
 from ._tokens import batches as batches
 from ._tokens import pad as pad
 from ._tokens import padded_width as padded_width

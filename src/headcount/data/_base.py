@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, Registry, bring_rooms, check_samples
+from ..core import Array, Registry, check_samples
+from ..core._papers import bring_rooms
 
 _ROUNDING = 1e-12
 """Relative slack of a measured bound: a token divided by its norm may have norm 1 + 2e-16."""

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..core import Array, BadArgument, check_choice, check_count, check_shape, read_bytes
+from ..core import Array, BadArgument, check_choice, check_count, check_shape
+from ..core._reading import read_bytes
 from ._files import FileSet, ensure, fetch, find
 
 MNIST = FileSet(

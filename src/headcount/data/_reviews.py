@@ -9,7 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
-from ..core import Array, BadArgument, check_choice, check_count, read_text, stream
+from ..core import Array, BadArgument, check_choice, check_count, stream
+from ..core._reading import read_text
 from ._files import FileSet, ensure, fetch, find
 
 MOST_BYTES = 1 << 30

@@ -10,15 +10,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ..core import (
-    Array,
-    BadArgument,
-    check_choice,
-    check_count,
-    check_fraction,
-    parse_number,
-    read_text,
-)
+from ..core import Array, BadArgument, check_choice, check_count, check_fraction
+from ..core._reading import parse_number, read_text
 from ._base import Dataset
 
 MISSING = ("error", "interpolate")

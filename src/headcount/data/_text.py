@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, brief, check_choice, check_count, normal, read_text, stream
+from ..core import Array, BadArgument, check_choice, check_count, normal, stream
+from ..core._reading import read_text
+from ..core._shown import brief
 from ._files import VARIABLE, FileSet, data_folder, fetch, find, sha256_of
 
 TEXTS = {

@@ -14,7 +14,8 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from ..core import Array, BadArgument, check_count, read_text
+from ..core import Array, BadArgument, check_count
+from ..core._reading import read_text
 
 TOKENIZER_FILE = "tokenizer.json"
 _AGAIN = "fetch the checkpoint again"

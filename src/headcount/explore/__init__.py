@@ -2,9 +2,7 @@
 
 from ._draw import draw_loss as draw_loss
 from ._draw import draw_model as draw_model
-from ._sizes import Row as Row
 from ._sizes import Sizes as Sizes
-from ._sizes import config_of as config_of
 from ._sizes import promises as promises
 from ._sizes import table as table
 from ._sizes import train as train

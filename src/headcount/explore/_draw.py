@@ -11,7 +11,8 @@ import numpy as np
 
 from ..kernels import ntk
 from ..lab import COLOURS
-from ..training import attention_rows, build_problem
+from ..training import build_problem
+from ..training._recorders import attention_rows
 from ._sizes import WIDEST_RUN, Row, Sizes, config_of
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import Any
 
-from ..core import HeadcountError, ordered, papers, round_up
+from ..core import HeadcountError, papers
+from ..core._rounding import round_up
 from ..data import data_models
 from ..theory import Check, claims
 from ..training import Run, TrainConfig, recipe_of, run_config
@@ -63,11 +64,7 @@ class Row:
     @property
     def requirement(self) -> str:
         """What is missing, in numbers; empty where the claim applies."""
-        return "; ".join(
-            f"{check.name}: {value} exceeds {limit}"
-            for check in self.failing
-            for value, limit in [ordered(check.value, check.threshold)]
-        )
+        return "; ".join(check.failing for check in self.failing)
 
 
 def config_of(sizes: Sizes, width: int | None = None) -> TrainConfig:

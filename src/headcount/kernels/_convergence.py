@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, bring_rooms, check_count, check_fraction
+from ..core import Array, BadArgument, check_count, check_fraction
+from ..core._papers import bring_rooms
 from ._limit_kernel import LimitKernel
 from ._ntk import ntk
 

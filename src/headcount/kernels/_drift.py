@@ -11,16 +11,8 @@ import numpy as np
 import optax
 from jaxtyping import Float
 
-from ..core import (
-    Array,
-    BadArgument,
-    cast,
-    check_count,
-    check_shape,
-    float64,
-    own_precision,
-    traced,
-)
+from ..core import Array, BadArgument, cast, check_count, check_shape, float64, own_precision
+from ..core._precision import traced
 from ..core._tree import blocks
 from ..models import over_heads
 from ._generic import kept_blocks

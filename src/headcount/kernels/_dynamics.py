@@ -12,18 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Num
 
-from ..core import (
-    MEAN_SQUARED,
-    Array,
-    BadArgument,
-    Loss,
-    Shown,
-    check_shape,
-    float64,
-    loss_of,
-    mappable,
-    total,
-)
+from ..core import MEAN_SQUARED, Array, BadArgument, Loss, check_shape, float64, loss_of, total
+from ..core._results import mappable
+from ..core._shown import Shown
 from ._linearised import check_labels, check_schedule
 from ._regression import check_kernel, check_targets, spectrum_of
 

@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, bring_rooms
+from ..core import Array
+from ..core._papers import bring_rooms
 
 Factors = tuple[Float[Array, "... _R _p"], ...]
 """One or two factors of one block, with the same number of rows R."""

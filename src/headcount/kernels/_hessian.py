@@ -22,7 +22,6 @@ from ..core import (
     cast,
     check_count,
     check_finite,
-    check_finite_leaves,
     check_samples,
     check_shape,
     float64,
@@ -31,8 +30,9 @@ from ..core import (
     own_precision,
     stream,
     total,
-    traced,
 )
+from ..core._checks import check_finite_leaves
+from ..core._precision import traced
 from ..models import over_heads
 from ._generic import as_trained
 from ._linearised import check_labels

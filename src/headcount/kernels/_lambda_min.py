@@ -10,7 +10,8 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from ..core import Shown, interval_text
+from ..core._rounding import interval_text
+from ..core._shown import Shown
 from ._ntk import EmpiricalNTK
 from ._spectrum import Kernel, NTKOperator, as_operator, extreme_eigenvalues
 

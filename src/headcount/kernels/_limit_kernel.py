@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, Shown, check_finite, check_shape, mappable
+from ..core import Array, BadArgument, check_finite, check_shape
+from ..core._results import mappable
+from ..core._shown import Shown
 
 if TYPE_CHECKING:
     import xarray

@@ -17,19 +17,19 @@ from ..core import (
     Array,
     BadArgument,
     Loss,
-    Shown,
     cast,
     check_count,
     check_finite,
-    check_finite_leaves,
     check_positive,
     check_samples,
     check_shape,
     float64,
     loss_of,
-    mappable,
     total,
 )
+from ..core._checks import check_finite_leaves
+from ..core._results import mappable
+from ..core._shown import Shown
 from ..models import over_heads
 from ._generic import as_trained
 

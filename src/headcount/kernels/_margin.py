@@ -17,16 +17,16 @@ from jaxtyping import Float, Int, Num
 from ..core import (
     Array,
     BadArgument,
-    Shown,
     cast,
     check_finite,
-    check_finite_leaves,
     check_positive,
     check_samples,
     check_shape,
     float64,
-    interval_text,
 )
+from ..core._checks import check_finite_leaves
+from ..core._rounding import interval_text
+from ..core._shown import Shown
 from ..models import over_heads
 from ._linearised import check_signs
 from ._ntk import ntk

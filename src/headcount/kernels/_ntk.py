@@ -12,15 +12,10 @@ import jax
 import numpy as np
 from jaxtyping import Float, Num
 
-from ..core import (
-    Array,
-    Shown,
-    available_memory,
-    check_choice,
-    check_count,
-    mappable,
-    own_precision,
-)
+from ..core import Array, check_choice, check_count, own_precision
+from ..core._memory import available_memory
+from ..core._results import mappable
+from ..core._shown import Shown
 from ._features import Factors, contract_traced, structured_features
 from ._generic import kept_blocks
 from ._plan import MemoryPlan, require_fit

@@ -9,15 +9,9 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float
 
-from ..core import (
-    Array,
-    BadArgument,
-    Shown,
-    check_finite,
-    check_nonnegative,
-    check_shape,
-    mappable,
-)
+from ..core import Array, BadArgument, check_finite, check_nonnegative, check_shape
+from ..core._results import mappable
+from ..core._shown import Shown
 
 
 @mappable("cutoff")

@@ -12,14 +12,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import (
-    BadArgument,
-    check_choice,
-    check_finite,
-    check_finite_leaves,
-    check_shape,
-    precision,
-)
+from ..core import BadArgument, check_choice, check_finite, check_shape, precision
+from ..core._checks import check_finite_leaves
 from ._contract import contract, empty_aligned
 from ._features import Factors, structured_features
 from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile

@@ -17,16 +17,16 @@ from jaxtyping import Float
 from ..core import (
     Array,
     BadArgument,
-    Shown,
     check_choice,
     check_count,
     check_finite,
-    mappable,
     normal,
     precision,
     rademacher,
     stream,
 )
+from ..core._results import mappable
+from ..core._shown import Shown
 from ._features import contract_diagonal, pull_back, push_forward
 from ._generic import pull_back_outputs, push_forward_outputs
 from ._ntk import EmpiricalNTK

@@ -23,15 +23,9 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import (
-    Activation,
-    Array,
-    BadArgument,
-    check_choice,
-    check_self_contained,
-    replacing,
-    sync_to_disk,
-)
+from ..core import Activation, Array, BadArgument, check_choice
+from ..core._files import replacing, sync_to_disk
+from ..core._hdf5 import check_self_contained
 from ._ntk import BLOCKS, computed_tiles, kernel_dims, planned
 from ._plan import MemoryPlan, require_fit
 from ._source import Problem, model_name, tile_count, tile_ranges

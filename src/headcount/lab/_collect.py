@@ -12,11 +12,11 @@ import numpy as np
 
 from ..core import BadArgument
 from ._figure import Trial
+from ._findings import Finding
 from ._index import MADE
 from ._plan import Plan
 from ._store import Store
 from ._stored import StoredTrial, unlike
-from ._verdicts import Finding
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,13 +61,15 @@ def collect(plan: Plan, store: Store) -> Collection:
         "plan": json.dumps(plan.describe(), sort_keys=True),
         "records": json.dumps(_common_record(made), sort_keys=True),
     }
-    statistics = plan.figure.statistics(raw)
+    living = _without_the_dead(plan.trials, raw)
+    statistics = plan.figure.statistics(living)
     clash = {str(name) for name in statistics.data_vars if name in raw.data_vars}
     if clash:
         raise RuntimeError(f"{plan.figure.id}: statistics reuse the names {sorted(clash)}")
     data = raw.merge(statistics, combine_attrs="override")
+    judged = living.merge(statistics, combine_attrs="override")
     missing = sum(trial is None for trial in found.values())
-    verdicts = tuple(_judged(plan, finding, missing) for finding in plan.figure.verdicts(data))
+    verdicts = tuple(_judged(plan, finding, missing) for finding in plan.figure.verdicts(judged))
     return Collection(plan, data, statistics, verdicts, missing, _environments(made))
 
 
@@ -86,14 +88,32 @@ def _check_outputs(plan: Plan, found: Mapping[str, StoredTrial | None], store: S
 def _judged(plan: Plan, finding: Finding, missing: int) -> Finding:
     """The finding, withheld where the figure says that such data or sizes do not decide it.
 
-    A part of the trials decides nothing either: the plan was made for all of them.
+    A part of the trials decides nothing either: the plan was made for all of them. Seeds count
+    when they gave a number.
     """
-    reason = plan.figure.shortfall(finding.claim, plan.scale, plan.settings)
+    survivors = {"seeds": finding.seeds} if finding.seeds else {}
+    settings = {**plan.settings, **survivors}
+    reason = plan.figure.shortfall(finding.claim, plan.scale, settings)
     if missing and not reason:
         reason = f"{missing} of {len(plan.unique)} trials are missing"
     if plan.stand_in:
         reason = f"not judged: {plan.stand_in}"
     return finding.withheld(reason) if reason else finding
+
+
+def _without_the_dead(trials: Sequence[Trial], data: xr.Dataset) -> xr.Dataset:
+    """The data without the single numbers of trials that did not end well; curves stay.
+
+    A smallest loss or a final margin of a run that died is no evidence. What a measurement names
+    as `endings` tells of the death itself.
+    """
+    masked = {}
+    for measurement in {trial.measurement.name: trial.measurement for trial in trials}.values():
+        ended = data[f"{measurement.name}_outcome"].isin(["ok", "missing"])
+        for output, extra in measurement.outputs.items():
+            if not extra and output not in measurement.endings:
+                masked[output] = data[output].where(ended)
+    return data.assign(masked)
 
 
 def to_dataset(trials: Sequence[Trial], found: Mapping[str, StoredTrial | None]) -> xr.Dataset:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..core import inside
+from ..core._inside import inside
 from ._compiling import compiling_seconds
 from ._errors import CorruptFile, NewerFormat, StorageError, TrialStopped
 from ._files import read_file, write_file, write_note

@@ -67,7 +67,7 @@ def draw_power_law(
     A `label` makes it the entry for the points as well: their marker stands in it.
     """
     estimate = fitted_slope(data, name)
-    text = SlopeFit(estimate, estimate, 0.0).describe()
+    text = SlopeFit(estimate, math.nan).describe()
     (line,) = ax.plot(data[x].values, data[f"{name}_fit"].values, linestyle="--", label=text)
     line.set_color(COLOURS[index % len(COLOURS)])
     if label:

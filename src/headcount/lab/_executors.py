@@ -16,7 +16,8 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core import BadArgument, check_kind
+from ..core import BadArgument
+from ..core._checks import check_kind
 from ._figure import Trial
 from ._trial import run_trial
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..core import BadArgument, Call, Named, PaperRegistry, check_choice, check_count
+from ..core import BadArgument, check_choice, check_count
+from ..core._named import Call, Named
+from ..core._papers import PaperRegistry
 from ._address import address_of, plain
 from ._context import Context
-from ._verdicts import Finding
+from ._findings import Finding
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,7 +55,9 @@ class Measurement:
     numbers: old results are then no longer found. `estimate(config)` guesses (seconds, bytes),
     and `compiling` what the first trial of a group takes longer in a process, in seconds.
     A trial that returns infinity or NaN has the outcome "nonfinite"; `may_be_nan` names the
-    outputs in which NaN says that there is no such number, which is no problem.
+    outputs in which NaN says that there is no such number, which is no problem. Of trials that
+    diverged or failed, no single number reaches statistics and verdicts, but for those that
+    `endings` names: they say how a run ended.
     `batch(configs, contexts)` computes small trials of one group together; it promises to give
     each, bit for bit, what `function` gives it alone.
     """
@@ -65,6 +69,7 @@ class Measurement:
     estimate: Callable[[Config], tuple[float, float]] = _no_estimate
     compiling: float = 2.0
     may_be_nan: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
     batch: Callable[[Sequence[Config], Sequence[Context]], Sequence[Mapping[str, Any]]] | None = (
         None
     )
@@ -82,8 +87,9 @@ class Measurement:
                 "is not at the top of its module",
                 fix="define it with def at module level, so that workers can import it",
             )
-        for name in self.may_be_nan:
-            check_choice("may_be_nan", name, tuple(self.outputs))
+        for argument in ("may_be_nan", "endings"):
+            for name in getattr(self, argument):
+                check_choice(argument, name, tuple(self.outputs))
 
     @property
     def location(self) -> str:

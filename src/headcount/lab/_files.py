@@ -22,8 +22,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from .. import core
-from ..core import BadArgument, read_inside
+from ..core import BadArgument
+from ..core._files import write_atomically as write_bytes
+from ..core._inside import read_inside
 from ._errors import CorruptFile, NewerFormat, StorageError
 from ._record import origin
 
@@ -198,7 +199,7 @@ def write_atomically(
 ) -> None:
     """Replace `path` by `data`, all or nothing; what prevents it is a `StorageError`."""
     try:
-        core.write_atomically(path, data, sync=sync, make_folder=make_folder)
+        write_bytes(path, data, sync=sync, make_folder=make_folder)
     except OSError as error:
         raise StorageError.at(path, error) from error
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..core import inside, read_inside
+from ..core._inside import inside, read_inside
 from ._stored import Signature, StoredTrial
 
 SMALL_BYTES = 16384

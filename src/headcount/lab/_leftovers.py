@@ -12,7 +12,8 @@ import os
 import re
 from pathlib import Path
 
-from ..core import Inside, inside, is_abandoned
+from ..core._inside import Inside, inside
+from ..core._owner import is_abandoned
 from . import _files, _locks
 
 STOP = b"headcount"

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..core import open_inside, read_inside, remove_inside
+from ..core._inside import open_inside, read_inside, remove_inside
 
 try:
     import fcntl

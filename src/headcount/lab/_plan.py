@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument, HeadcountError, check_choice, check_count, check_kind
+from ..core import BadArgument, HeadcountError, check_choice, check_count
+from ..core._checks import check_kind
 from ._address import canonical_json, content_address
 from ._costs import CostModel, place
 from ._errors import CorruptFile

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core import owner
+from ..core._owner import owner
 from ._closure import code_behind
 from ._executors import thread_settings
 from ._files import write_atomically

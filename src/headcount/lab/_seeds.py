@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core import BadArgument, check_kind
+from ..core import BadArgument
+from ..core._checks import check_kind
 
 MOST_SEEDS = 10_000
 """A plan lists every trial; a million seeds are a typing mistake, or a job for several plans."""

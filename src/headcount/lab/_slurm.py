@@ -22,7 +22,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from ..core import BadArgument, is_abandoned, owner, write_atomically
+from ..core import BadArgument
+from ..core._files import write_atomically
+from ..core._owner import is_abandoned, owner
 from . import _slurm_queue
 from ._errors import ExecutionError
 from ._executors import Hint, TrialExecutor, WorkerDied

@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..core import BadArgument, write_atomically
+from ..core import BadArgument
+from ..core._files import write_atomically
 from ._executors import Hint, thread_settings
 from ._remote import run_remote
 

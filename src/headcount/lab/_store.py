@@ -12,13 +12,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..core import (
-    BadArgument,
-    check_folder_is_writable,
-    follow_no_link_below,
-    inside,
-    owner,
-)
+from ..core import BadArgument
+from ..core._files import check_folder_is_writable
+from ..core._inside import follow_no_link_below, inside
+from ..core._owner import owner
 from ._errors import CorruptFile, NewerFormat, StorageError
 from ._files import FORMAT, read_file, read_note, write_file, write_note
 from ._index import Index, State, free_name, in_short

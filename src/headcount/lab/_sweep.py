@@ -12,7 +12,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ..core import BadArgument, check_count, read_inside, remove_inside
+from ..core import BadArgument, check_count
+from ..core._inside import read_inside, remove_inside
 from ._context import CHECKPOINT_SECONDS
 from ._costs import cost_model
 from ._errors import ExecutionError, StorageError

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument, open_inside, remove_inside
+from ..core import BadArgument
+from ..core._inside import open_inside, remove_inside
 from ._closure import code_behind
 from ._context import TrialContext
 from ._errors import NewerFormat, StorageError, TrialStopped

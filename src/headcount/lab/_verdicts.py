@@ -1,97 +1,45 @@
-"""Findings: a claim, the numbers that decide it, and one of four outcomes.
-
-confirmed      the confidence interval lies inside the expected range
-not confirmed  the interval lies outside
-inconclusive   the interval straddles the edge, or there are too few seeds for an interval
-not judged     the figure says that sizes or seeds like these cannot decide the claim
-"""
+"""The kinds of verdicts: slopes, levels, ratios, differences, orders and shares."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from jaxtyping import Num
 
 from ..core import Array, BadArgument, check_choice, check_positive
-from ._statistics import (
+from ..core._checks import check_numbers
+from ._estimates import (
     CONFIDENCE,
     Estimate,
-    fitted_slope,
-    loglog_slope,
+    geometric_mean,
+    logarithm,
     mean,
     paired_difference,
-    trend,
+    proportion,
 )
+from ._findings import (
+    CONFIRMED,
+    INCONCLUSIVE,
+    NOT_CONFIRMED,
+    About,
+    Finding,
+    inside,
+    place,
+)
+from ._statistics import SlopeFit, loglog_slope, stored_fit
 
 if TYPE_CHECKING:
     import xarray as xr
 
-CONFIRMED = "confirmed"
-"""The interval lies inside the expected range."""
-NOT_CONFIRMED = "not confirmed"
-"""The interval lies outside the expected range."""
-INCONCLUSIVE = "inconclusive"
-"""The interval straddles the edge of the expected range, or there is none."""
-NOT_JUDGED = "not judged"
-"""The run is too small for the claim: fewer seeds or smaller sizes than it needs."""
-OUTCOMES = (CONFIRMED, NOT_CONFIRMED, INCONCLUSIVE, NOT_JUDGED)
-"""Every outcome of a finding."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What the data say about a claim; `sentence` holds the numbers that decided.
-
-    `expected` is the range (low, high) in which the claim holds, infinite where it is open.
-    """
-
-    claim: str
-    outcome: str
-    value: float
-    interval: tuple[float, float]
-    expected: tuple[float, float]
-    sentence: str
-
-    def withheld(self, reason: str) -> Finding:
-        """The same numbers without a judgement on them, which these sizes do not allow."""
-        numbers = self.sentence.split(", lies ")[0]
-        return replace(self, outcome=NOT_JUDGED, sentence=f"{reason}; {numbers}")
-
-    def to_json(self) -> dict[str, Any]:
-        """The five fields of the command line's JSON; `core.json_text` writes NaN as null."""
-        return {
-            "claim": self.claim,
-            "outcome": self.outcome,
-            "value": self.value,
-            "interval": list(self.interval),
-            "expected": list(self.expected),
-        }
-
-
-def inside(
-    claim: str, estimate: Estimate, expected: tuple[float, float], quantity: str = "value"
-) -> Finding:
-    """The rule behind every verdict: where does the interval lie relative to the range?
-
-    With a range around zero this is an equivalence test (two one-sided tests).
-    """
-    low, high = expected
-    if not low <= high:
-        raise BadArgument("expected", expected, "must be (low, high)", fix="swap the two numbers")
-    outcome = _place(estimate, low, high)
-    return Finding(
-        claim=claim,
-        outcome=outcome,
-        value=estimate.value,
-        interval=(estimate.low, estimate.high),
-        expected=(low, high),
-        sentence=_sentence(quantity, estimate, low, high, outcome),
-    )
+SCALES_OF_VALUES = ("linear", "log")
+VISIBLE = 1e-3
+"""A change by less than this part of a curve's range cannot be seen in its drawing."""
+UPWARDS, DOWNWARDS = (0.0, math.inf), (-math.inf, 0.0)
 
 
 def exponent(
@@ -99,18 +47,36 @@ def exponent(
     x: Num[Array, "point"],
     y: Num[Array, "seed point"],
     expected: tuple[float, float],
-    confidence: float = CONFIDENCE,
+    **about: Unpack[About],
 ) -> Finding:
-    """The log-log slope of the mean of y against x lies in `expected`."""
-    fit = loglog_slope(x, y, confidence)
-    return inside(claim, fit.slope, expected, "slope")
+    """The log-log slope of y against x lies in `expected`, and so does that of either half."""
+    return _power(claim, loglog_slope(x, y), expected, about)
 
 
 def fitted_exponent(
-    claim: str, data: xr.Dataset, name: str, expected: tuple[float, float]
+    claim: str,
+    data: xr.Dataset,
+    name: str,
+    expected: tuple[float, float],
+    **about: Unpack[About],
 ) -> Finding:
     """The slope that `power_law` fitted for `name`, which the plot shows, lies in `expected`."""
-    return inside(claim, fitted_slope(data, name), expected, "slope")
+    return _power(claim, stored_fit(data, name), expected, about)
+
+
+def _power(claim: str, fit: SlopeFit, expected: tuple[float, float], about: About) -> Finding:
+    """A power law also has to explain its points: a half that clearly bends away refutes it."""
+    found = inside(claim, fit.slope, expected, "slope", "log", **about)
+    for words, half in zip(("first", "last"), fit.halves, strict=False):
+        both = half.at(1 - (1 - CONFIDENCE) / 2)
+        what = f"slope of the {words} half of the points"
+        if found.lost == 0 and place(both, *expected) == NOT_CONFIRMED:
+            return inside(claim, both, expected, what, "log", **about)
+        outside = not expected[0] <= half.value <= expected[1]
+        if found.outcome == CONFIRMED and outside:
+            sentence = f"{found.sentence}; but the {what} is {half.value:.4g}"
+            found = replace(found, outcome=INCONCLUSIVE, sentence=sentence, p=math.nan)
+    return found
 
 
 def threshold(
@@ -119,10 +85,39 @@ def threshold(
     *,
     above: float = -math.inf,
     below: float = math.inf,
-    confidence: float = CONFIDENCE,
+    scale: str = "linear",
+    **about: Unpack[About],
 ) -> Finding:
-    """The mean over seeds lies above and below the given numbers."""
-    return inside(claim, mean(values, confidence), (above, below), "mean")
+    """The mean over seeds (on logs: the geometric one) lies above and below the given numbers."""
+    check_choice("scale", scale, SCALES_OF_VALUES)
+    if scale == "log":
+        average = geometric_mean(values)
+        return inside(claim, average, (above, below), "geometric mean", scale, **about)
+    return inside(claim, mean(values), (above, below), "mean", scale, **about)
+
+
+def share(
+    claim: str,
+    values: Any,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    at_least: float = 0.5,
+    **about: Unpack[About],
+) -> Finding:
+    """More than `at_least` of the seeds have all their values in [above, below].
+
+    `values` has the seeds first, or is of xarray. They are the sample, however many values each
+    has, with the interval of Clopper and Pearson.
+    A run that died (NaN) has neither hit nor missed.
+    """
+    if hasattr(values, "dims"):  # of an xarray, the seeds are the dimension of that name
+        values = values.transpose("seed", ...)
+    numbers = check_numbers("values", values)
+    rows = numbers.reshape(len(numbers), -1)
+    hits = ((rows >= above) & (rows <= below)).all(axis=1) * 1.0
+    hits[np.isnan(rows).any(axis=1)] = np.nan
+    return inside(claim, proportion(hits), (at_least, 1.0), "share of seeds", **about)
 
 
 def separation(
@@ -131,51 +126,58 @@ def separation(
     smaller: Num[Array, "seed"],
     *,
     factor: float = 1.0,
-    confidence: float = CONFIDENCE,
+    **about: Unpack[About],
 ) -> Finding:
     """`larger` exceeds `factor` times `smaller`, as the geometric mean of the paired ratios."""
     check_positive("factor", factor)
-    a, b = np.asarray(larger, dtype=float), np.asarray(smaller, dtype=float)
-    finite = np.isfinite(a) & np.isfinite(b)
-    if (a[finite] <= 0).any() or (b[finite] <= 0).any():
+    a, b = check_numbers("larger", larger), check_numbers("smaller", smaller)
+    if (a <= 0).any() or (b <= 0).any():
         raise BadArgument(
             "larger", a.tolist(), "ratios need positive values", fix="use difference(...) instead"
         )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = paired_difference(np.log(a), np.log(b), confidence).exp()
-    return inside(claim, ratio, (factor, math.inf), "ratio")
+    ratio = paired_difference(np.log(a), np.log(b)).exp()
+    return inside(claim, ratio, (factor, math.inf), "ratio", "log", **about)
+
+
+def everywhere(
+    claim: str,
+    larger: Num[Array, "seed point"],
+    smaller: Num[Array, "seed point"],
+    names: Sequence[Any],
+    **about: Unpack[About],
+) -> Finding:
+    """`larger` exceeds `smaller` at every one of the named points, as ratios over seeds."""
+    pairs = zip(logarithm(larger).T, logarithm(smaller).T, strict=True)
+    ratios = [paired_difference(a, b).exp() for a, b in pairs]
+    words = [f"ratio at {name}" for name in names]
+    return _all_of(claim, words, ratios, (1.0, math.inf), "log", about)
 
 
 def difference(
     claim: str,
     a: Num[Array, "seed"],
     b: Num[Array, "seed"],
-    expected: tuple[float, float] = (0.0, math.inf),
-    confidence: float = CONFIDENCE,
+    expected: tuple[float, float] = UPWARDS,
+    **about: Unpack[About],
 ) -> Finding:
     """The mean paired difference a - b lies in `expected`; by default a exceeds b."""
-    return inside(claim, paired_difference(a, b, confidence), expected, "difference")
+    return inside(claim, paired_difference(a, b), expected, "difference", **about)
 
 
 def ordering(
-    claim: str, quantities: Mapping[str, Num[Array, "seed"]], confidence: float = CONFIDENCE
+    claim: str,
+    quantities: Mapping[str, Num[Array, "seed"]],
+    *,
+    scale: str = "linear",
+    **about: Unpack[About],
 ) -> Finding:
-    """The named quantities increase in the order given, each step beyond doubt.
-
-    Each neighbouring difference is tested at level (1 - confidence)/(number of steps), so that
-    the whole order holds with `confidence`. The verdict shows the step with the weakest evidence.
-    """
+    """The named quantities increase in the order given, at every step, paired over seeds."""
     names = list(quantities)
     if len(names) < 2:
         raise BadArgument("quantities", names, "need at least two", fix="name what is compared")
-    steps = len(names) - 1
-    level = 1 - (1 - confidence) / steps
-    differences = [
-        paired_difference(quantities[b], quantities[a], level) for a, b in itertools.pairwise(names)
-    ]
-    weakest = min(range(steps), key=lambda i: _weakness(differences[i]))
-    step = f"{names[weakest + 1]} - {names[weakest]}"
-    return inside(claim, differences[weakest], (0.0, math.inf), step)
+    columns = _on(scale, np.stack([np.asarray(quantities[name], float) for name in names], axis=1))
+    steps = [f"{b} - {a}" for a, b in itertools.pairwise(names)]
+    return _every_step(claim, steps, columns, UPWARDS, scale, about)
 
 
 def monotone(
@@ -183,65 +185,77 @@ def monotone(
     x: Num[Array, "point"],
     y: Num[Array, "seed point"],
     direction: str,
-    confidence: float = CONFIDENCE,
+    *,
+    scale: str = "linear",
+    **about: Unpack[About],
 ) -> Finding:
-    """y rises (or falls) with x: Kendall's tau over seeds, and no step clearly the wrong way.
-
-    Steps between neighbouring x are tested together at `confidence` (Bonferroni); one that
-    clearly goes the other way refutes the claim, whatever the overall trend.
-    """
+    """y rises (or falls) with x at every step; `scale` is that on which y is drawn."""
     check_choice("direction", direction, ("increasing", "decreasing"))
-    sign = 1.0 if direction == "increasing" else -1.0
     order = np.argsort(np.asarray(x))
-    xs, ys = np.asarray(x, dtype=float)[order], np.atleast_2d(np.asarray(y, dtype=float))[:, order]
-    expected = (0.0, math.inf) if direction == "increasing" else (-math.inf, 0.0)
-    verdict = inside(claim, trend(xs, ys, confidence), expected, "Kendall's tau")
-    level = 1 - (1 - confidence) / max(len(xs) - 1, 1)
-    for i in range(len(xs) - 1):
-        step = paired_difference(sign * ys[:, i + 1], sign * ys[:, i], level)
-        if step.known and step.high < 0:
-            sentence = (
-                f"between {xs[i]:g} and {xs[i + 1]:g} the mean changes by {sign * step.value:.3g}, "
-                f"against the claimed direction; {verdict.sentence}"
-            )
-            return Finding(
-                claim, NOT_CONFIRMED, verdict.value, verdict.interval, expected, sentence
-            )
-    return verdict
+    at, rows = np.asarray(x, dtype=float)[order], np.atleast_2d(np.asarray(y, dtype=float))
+    if at.size < 2 or rows.shape[1] != at.size:
+        problem = f"must be (seeds, points) for at least two points x, here {at.size}"
+        raise BadArgument("y", f"array of shape {rows.shape}", problem, fix="match")
+    steps = [f"change from {a:g} to {b:g}" for a, b in itertools.pairwise(at)]
+    expected = UPWARDS if direction == "increasing" else DOWNWARDS
+    return _every_step(claim, steps, _on(scale, rows[:, order]), expected, scale, about)
 
 
-def _place(estimate: Estimate, low: float, high: float) -> str:
-    if not estimate.known:
-        return INCONCLUSIVE
-    if low <= estimate.low and estimate.high <= high:
-        # All seeds exactly at the edge of a range: the claim is neither met nor missed.
-        on_edge = estimate.low == estimate.high and estimate.value in (low, high) and low < high
-        return INCONCLUSIVE if on_edge else CONFIRMED
-    return NOT_CONFIRMED if estimate.high < low or estimate.low > high else INCONCLUSIVE
+def _on(scale: str, values: Num[Array, "seed point"]) -> Num[Array, "seed point"]:
+    check_choice("scale", scale, SCALES_OF_VALUES)
+    return logarithm(values) if scale == "log" else values
 
 
-def _weakness(estimate: Estimate) -> tuple[bool, float]:
-    """Refuted steps first, then the one whose interval reaches furthest down."""
-    refuted = estimate.known and estimate.high < 0
-    return not refuted, estimate.low if estimate.known else -math.inf
+def _every_step(
+    claim: str,
+    names: list[str],
+    columns: Num[Array, "seed point"],
+    expected: tuple[float, float],
+    scale: str,
+    about: About,
+) -> Finding:
+    """All steps of the curve as it is drawn: what cannot be seen decides nothing."""
+    steps = [
+        _as_drawn(paired_difference(b, a), columns)
+        for a, b in itertools.pairwise(np.asarray(columns, dtype=float).T)
+    ]
+    if scale == "log":
+        names = [f"{name} of the logarithms" for name in names]
+    return _all_of(claim, names, steps, expected, scale, about)
 
 
-def _sentence(quantity: str, e: Estimate, low: float, high: float, outcome: str) -> str:
-    seeds = f"{e.count} seed{'' if e.count == 1 else 's'}"
-    if math.isinf(low) and math.isinf(high):
-        wanted = "any number"
-    elif math.isinf(high):
-        wanted = f"above {low:.4g}"
-    elif math.isinf(low):
-        wanted = f"below {high:.4g}"
-    else:
-        wanted = f"in [{low:.4g}, {high:.4g}]"
-    if not math.isfinite(e.value):
-        return f"no {quantity} could be computed from {seeds}; expected {wanted}"
-    if not e.known:
-        return f"{quantity} {e.value:.4g}, no interval from {seeds}; expected {wanted}"
-    where = {CONFIRMED: "inside", NOT_CONFIRMED: "outside", INCONCLUSIVE: "across the edge of"}
-    return (
-        f"{quantity} {e.value:.4g}, interval [{e.low:.4g}, {e.high:.4g}] from {seeds}, "
-        f"lies {where[outcome]} what was expected: {wanted}"
-    )
+def _all_of(
+    claim: str,
+    names: list[str],
+    parts: list[Estimate],
+    expected: tuple[float, float],
+    scale: str,
+    about: About,
+) -> Finding:
+    """Confirmed where every part is, at 95 %; refuted where one is, all together at 95 %.
+
+    At the edge either error has a chance of at most 2.5 %, however many parts and seeds: to
+    confirm, all parts must lie inside, each with its own 95 % interval; to refute, intervals are
+    Bonferroni's. The finding shows the part that decided, or the one furthest from the claim.
+    """
+    together = [part.at(1 - (1 - CONFIDENCE) / len(parts)) for part in parts]
+    refuted = [place(part, *expected) == NOT_CONFIRMED for part in together]
+    proved = all(place(part, *expected) == CONFIRMED for part in parts)
+    shown = parts if proved else together
+    worst = max(range(len(parts)), key=lambda i: (refuted[i], _beyond(shown[i], expected)))
+    died, never = (max(getattr(part, kind) for part in parts) for kind in ("died", "never"))
+    estimate = replace(shown[worst], died=died, never=never)
+    found = inside(claim, estimate, expected, names[worst], scale, **about)
+    return replace(found, p=min(1.0, found.p * len(parts))) if refuted[worst] else found
+
+
+def _as_drawn(step: Estimate, columns: Any) -> Estimate:
+    """A step's interval, wider by what cannot be seen on the scale of the curve."""
+    seen = columns[np.isfinite(columns).all(axis=1)]
+    unseen = VISIBLE * float(np.ptp(seen.mean(axis=0))) if len(seen) else 0.0
+    return step.mapped(lambda low: low - unseen, lambda high: high + unseen)
+
+
+def _beyond(part: Estimate, expected: tuple[float, float]) -> float:
+    """How far the interval reaches out of the range; all the way where there is none."""
+    return max(expected[0] - part.low, part.high - expected[1]) if part.known else math.inf

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, Registry, bring_rooms, own_precision
+from ..core import Array, Registry, own_precision
+from ..core._papers import bring_rooms
 
 
 @runtime_checkable

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core import BadArgument, Registry, bring_rooms
+from ..core import BadArgument, Registry
+from ..core._papers import bring_rooms
 
 initialisations: Registry[Callable[..., Any]] = Registry("initialisation", bring_rooms)
 """Functions (model, seed, **options) -> params, by name; the rooms of papers bring theirs."""

@@ -1,4 +1,3 @@
 """One room per paper: what only that paper says. The engines find them through their manifests."""
 
 from ..core import Paper as Paper
-from ..core import papers as papers

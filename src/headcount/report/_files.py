@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import json_text
-from ..lab import Collection, Store, write_atomically
+from ..core._files import json_text
+from ..lab import Collection, Store
+from ..lab._files import write_atomically
 from ._plots import render
 from ._tables import seeds_text
 

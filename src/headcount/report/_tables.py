@@ -16,21 +16,18 @@ from ..lab import (
     CONFIRMED,
     INCONCLUSIVE,
     NOT_JUDGED,
-    Cost,
-    CostModel,
     Figure,
     Finding,
     Plan,
-    Problem,
     Store,
-    Survey,
     Trial,
     cost,
     figures,
-    planned,
-    remembered,
 )
-from ..lab import OUTCOMES as VERDICTS
+from ..lab._costs import CostModel
+from ..lab._findings import OUTCOMES as VERDICTS
+from ..lab._plan import Cost, Survey, planned, remembered
+from ..lab._reporting import Problem
 from ._progress import duration
 
 

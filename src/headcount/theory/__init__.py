@@ -1,10 +1,9 @@
 """Executable theory: claims, hypotheses, verdicts, falsifier, certificates."""
 
-from ..core import ordered as ordered
-from ..core import round_down as round_down
-from ..core import round_up as round_up
+from ..core._rounding import ordered as ordered
+from ..core._rounding import round_down as round_down
+from ..core._rounding import round_up as round_up
 from ._arguments import Given as Given
-from ._arguments import Table as Table
 from ._arguments import given as given
 from ._audit import Audit as Audit
 from ._audit import audit as audit
@@ -91,6 +90,7 @@ from ._subject import Observed as Observed
 from ._subject import Subject as Subject
 from ._subject import SubjectOf as SubjectOf
 from ._subject import slack_table as slack_table
+from ._table import Table as Table
 from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge

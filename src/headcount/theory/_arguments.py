@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,38 +20,25 @@ SlowConstants = Callable[[Any, str, Any], Any]
 
 @dataclass(frozen=True)
 class Given:
-    """A hypothesis value <= threshold; both may be functions of variables, taken by name."""
+    """A hypothesis value <= threshold; both may be functions of variables, taken by name.
+
+    `told`, another such function, says in words how it fails.
+    """
 
     name: str
     value: float | Callable[..., Any]
     threshold: float | Callable[..., Any] = 1.0
+    told: Callable[..., str] | None = None
 
 
 def given(
-    name: str, value: float | Callable[..., Any], threshold: float | Callable[..., Any]
+    name: str,
+    value: float | Callable[..., Any],
+    threshold: float | Callable[..., Any],
+    told: Callable[..., str] | None = None,
 ) -> Given:
     """A hypothesis of a lemma: `value(...) <= threshold`, where arguments are variables by name."""
-    return Given(name, value, threshold)
-
-
-class Table:
-    """A base for a paper's constants: each a `cached_property`, computed when it is asked for.
-
-    The same names in slow arithmetic are those of a second class, whose `symbols` are a point's
-    nested lists.
-    """
-
-    def __init__(self, symbols: Any, form: str, num: Any = None) -> None:
-        self.symbols, self.form, self.num = symbols, form, num
-
-    def used(self) -> dict[str, Any]:
-        """Those constants that were asked for, by name."""
-        own = {n for kind in type(self).__mro__ for n, v in vars(kind).items() if _is_constant(v)}
-        return {name: value for name, value in vars(self).items() if name in own}
-
-
-def _is_constant(value: Any) -> bool:
-    return isinstance(value, functools.cached_property)
+    return Given(name, value, threshold, told)
 
 
 @dataclass(frozen=True)
@@ -108,8 +94,9 @@ class Arguments:
     def _found(
         self, form: str, constants: Callable[[], Any], part: Callable[[str], Any]
     ) -> dict[str, Any]:
+        variables = self.kind.spaces if self.kind.raw else ()  # anybody's names
         ours: dict[str, Callable[[], Any]] = {"form": lambda: form, "k": constants}
         return {
-            name: ours[name]() if name in ours and name not in self.kind.spaces else part(name)
+            name: ours[name]() if name in ours and name not in variables else part(name)
             for name in self.names
         }

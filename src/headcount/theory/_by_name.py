@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ..core import BadArgument, Call, Registry
+from ..core import BadArgument, Registry
+from ..core._named import Call
 from ._claim import Claim
 from ._facts import facts
 from ._registry import claims

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument, json_text, write_atomically
+from ..core import BadArgument
+from ..core._files import json_text, write_atomically
 from ._claim import SLACK, Check, Claim, Instance, Kind
 from ._frequency import frequency_of
 from ._pytree import arrays_of

@@ -18,7 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..core import BadArgument, Call, Named, float64
+from ..core import BadArgument, float64
+from ..core._named import Call, Named
+from ..core._rounding import ordered
 from ._arguments import Arguments, Function, Given, RightSide, SlowConstants
 from ._forms import Form, quoted
 from ._frequency import Experiment
@@ -89,11 +91,15 @@ def allowed(threshold: Any) -> Any:
 
 
 class Check(NamedTuple):
-    """One hypothesis measured: it holds when value <= threshold (up to rounding)."""
+    """One hypothesis measured: it holds when value <= threshold (up to rounding).
+
+    `told` says in the paper's own quantities how it fails.
+    """
 
     name: str
     value: float
     threshold: float
+    told: str = ""
 
     @property
     def margin(self) -> float:
@@ -105,6 +111,16 @@ class Check(NamedTuple):
         """Whether value <= threshold, allowing one part in 10^12 of rounding."""
         return bool(self.value <= allowed(self.threshold))
 
+    @property
+    def failing(self) -> str:
+        """How it fails, in words."""
+        if self.told:
+            return self.told
+        if not math.isfinite(self.value):
+            return f"{self.name}: not a finite number ({self.value})"
+        value, threshold = ordered(self.value, self.threshold)
+        return f"{self.name}: {value} where at most {threshold} is allowed"
+
     def to_json(self) -> dict[str, Any]:
         """The keys that `audit --json` prints."""
         return {
@@ -113,6 +129,7 @@ class Check(NamedTuple):
             "threshold": self.threshold,
             "holds": self.holds,
             "margin": self.margin,
+            "failing": "" if self.holds else self.failing,
         }
 
 
@@ -122,7 +139,8 @@ class Hypothesis:
 
     `naive` measures the same value with slow arithmetic, for rechecking a certificate. A
     threshold that depends on instance and variant is a function `threshold(instance, variant)`
-    with its own slow twin `naive_threshold(num, data, variant)`.
+    with its own slow twin `naive_threshold(num, data, variant)`. `told(instance, variant)` says
+    how it fails there.
     """
 
     name: str
@@ -130,6 +148,7 @@ class Hypothesis:
     naive: Callable[[Any, Mapping[str, Any]], Any] | None
     threshold: float | Callable[[Instance, str], Any] = 1.0
     naive_threshold: Callable[[Any, Mapping[str, Any], str], Any] | None = None
+    told: Callable[[Instance, str], str] | None = None
 
     def __post_init__(self) -> None:
         twin = self.naive is not None and callable(self.threshold)
@@ -217,6 +236,10 @@ class Claim(Named):
     """The left side on an audited run, for claims whose right side is that of the setting."""
     conditions: Callable[[Any, str], tuple[Check, ...]] | None = None
     """The hypotheses that are measured on an audited run, beside those that the setting decides."""
+    lower: bool = False
+    """Whether it bounds from below: the left side is the bound, the right side what is measured."""
+    proviso: str = ""
+    """What it asks beyond what a setting can decide; told beside every number that is counted."""
     needs_event: bool = False
     """Whether the printed statement is conditioned on an event; instances use what was realised."""
     no_rival: str = ""

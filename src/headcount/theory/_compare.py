@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import HeadcountError, Paper, check_count, check_fraction, left_out_if_broken, papers
+from ..core import HeadcountError, Paper, check_count, check_fraction, papers
+from ..core._outside import left_out_if_broken
 from ..training import TrainConfig, run_config
 from ._claim import Check
 from ._count import Answer, claims_about, practice, theorem_answers

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import json_text, papers, write_atomically
+from ..core import papers
+from ..core._files import json_text, write_atomically
 from ._certificate import decode, encode
 from ._claim import Claim, Instance
 from ._pytree import arrays_of, instance_from

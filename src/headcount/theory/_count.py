@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import check_choice, check_count, check_positive, ordered, round_down, round_up
+from ..core import check_choice, check_count, check_positive
+from ..core._rounding import ordered, round_down, round_up
 from ..training import TrainConfig, run_config
 from ._claim import Check, Claim
 from ._free_steps import coarse_pairs, downwards, least_over_steps

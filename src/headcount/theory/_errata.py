@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..core import BadArgument, PaperRegistry, check_kind, entry_of, read_tables, round_down
+from ..core import BadArgument
+from ..core._checks import check_kind
+from ..core._entries import entry_of, read_tables
+from ..core._papers import PaperRegistry
+from ..core._rounding import round_down
 from ._certificate import Certificate
 from ._claim import Claim
 from ._registry import claims

@@ -11,13 +11,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from ..core import (
-    PaperRegistry,
-    json_text,
-    left_out_if_broken,
-    papers,
-    write_atomically,
-)
+from ..core import papers
+from ..core._files import json_text, write_atomically
+from ..core._outside import left_out_if_broken
+from ..core._papers import PaperRegistry
 from ._claim import Claim
 from ._verification import Verification
 

@@ -13,7 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, round_up, stream
+from ..core import BadArgument, check_choice, check_count, stream
+from ..core._rounding import round_up
 from ._candidates import VIOLATION, candidates, preferred
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from ..core import BadArgument, check_choice, check_kind, papers, read_tables
+from ..core import BadArgument, check_choice, papers
+from ..core._checks import check_kind
+from ..core._entries import read_tables
 
 ROLES = {
     "statement": "a numbered result with its hypotheses, as printed",

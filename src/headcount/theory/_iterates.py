@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..training import Built, Run, TrainConfig, gathered, run_config
+from ..training import Built, Run, TrainConfig, run_config
+from ..training._stored import gathered
 from ._subject import Progress
 
 HOW = "train with --dtype float64 --record iterates --record-every 1"

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
-from ..core import Array, BadArgument, check_count, float64, round_down, round_up, stream
+from ..core import Array, BadArgument, check_count, float64, stream
+from ..core._rounding import round_down, round_up
 from ._claim import Claim, Instance, generator
 from ._compilation import quick_compilation
 from ._frequency import Interval, frequency_of

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import float64, ordered, round_down
+from ..core import float64
+from ..core._rounding import ordered, round_down
 from ._claim import Claim, Instance
 from ._record import blocks_of, points_of, sizes_of
 from ._spaces import Sizes

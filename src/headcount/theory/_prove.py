@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from flint import arb
 
-from ..core import ordered
+from ..core._rounding import ordered
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Ball, Undecided
 from ._claim import Claim, Instance, Kind

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import BadArgument, float64, ordered
+from ..core import BadArgument, float64
+from ..core._rounding import ordered
 from ._certificate import Certificate, read_certificate
 from ._claim import Claim, Kind
 from ._frequency import Frequency, frequency_of

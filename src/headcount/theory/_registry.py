@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import ModuleType
 
-from ..core import BadArgument, PaperRegistry
+from ..core import BadArgument
+from ..core._papers import PaperRegistry
 from ._claim import Claim
 
 _WORDS = "Assumption|Corollary|Corollaries|Definition|Fact|Lemma|Proposition|Remark|Theorem"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..core import BadArgument, Paper, check_choice, left_out_if_broken, papers, suggestion
+from ..core import BadArgument, Paper, check_choice, papers
+from ..core._outside import left_out_if_broken
+from ..core._registry import suggestion
 from ._certificate import Certificate, read_certificate
 from ._registry import claims
 

@@ -30,12 +30,13 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..core import BadArgument
-from ._arguments import Arguments, Function, Given, Right, RightSide, SlowConstants, Table
+from ._arguments import Arguments, Function, Given, Right, RightSide, SlowConstants
 from ._claim import Bound, Check, Claim, Hypothesis, Kind, Sides
 from ._forms import Form, Forms, forms_of
 from ._frequency import Experiment, delta_of
 from ._record import Record, Shape
 from ._registry import claims
+from ._table import used
 from .slow import FLOATS
 
 Constants = Callable[[Any, str], Any]
@@ -248,29 +249,28 @@ def _bound(
 def _hypothesis(given: Given, on: type[Record], constants: Constants | None) -> Hypothesis:
     """A condition value <= threshold; functions take parts of the point by name."""
 
+    def asked(part: Any) -> Callable[[Any, str], Any]:
+        taken = Arguments(part, on)
+        return lambda point, form: part(
+            **taken.of(point, form, lambda: _table(constants, point, form))
+        )
+
     def measured(part: Any) -> Callable[[Any, str], Any]:
         if not callable(part):
             return lambda point, form: float(part)
-        taken = Arguments(part, on)
-        shown = number if on.raw else lambda value: value
-        return lambda point, form: shown(
-            part(**taken.of(point, form, lambda: _table(constants, point, form)))
-        )
+        found = asked(part)
+        return (lambda point, form: number(found(point, form))) if on.raw else found
 
     value, limit = measured(given.value), given.threshold
     at = measured(limit) if callable(limit) else float(limit)
-    return Hypothesis(given.name, lambda point: value(point, "printed"), None, at)
+    told = asked(given.told) if given.told is not None else None
+    return Hypothesis(given.name, lambda point: value(point, "printed"), None, at, told=told)
 
 
 def number(value: Any) -> Any:
     """What a user's function returns, integers as floats: search, verdicts and balls need those."""
     array = jnp.asarray(value)
     return array.astype(float) if array.dtype.kind in "iu" else array
-
-
-def used(table: Any) -> dict[str, Any]:
-    """The constants that were asked for, by name, where a table tells."""
-    return table.used() if isinstance(table, Table) else {}
 
 
 def count_slowly(
@@ -301,6 +301,6 @@ _OWN_STREAM = 0x51074
 """Tells the draws of the slow count from those of the fast one."""
 
 
-def decided(*checks: tuple[str, Any, Any]) -> tuple[Check, ...]:
-    """Hypotheses that a setting decides, as (name, value, threshold)."""
-    return tuple(Check(name, float(value), float(limit)) for name, value, limit in checks)
+def decided(*checks: tuple[Any, ...]) -> tuple[Check, ...]:
+    """Hypotheses that a setting decides, as (name, value, threshold) or with words behind."""
+    return tuple(Check(name, float(value), float(at), *told) for name, value, at, *told in checks)

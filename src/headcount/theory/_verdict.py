@@ -3,71 +3,25 @@
 One rule for everybody: no right side is used unless every hypothesis was evaluated and holds.
 """
 
-import enum
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import float64, ordered, round_down, round_up
+from ..core import float64
+from ..core._rounding import ordered, round_down, round_up
 from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, allowed, overflow
 from ._compilation import quick_compilation
-from ._frequency import Frequency
+from ._outcome import NOT_MEASURED as NOT_MEASURED
+from ._outcome import ROUNDING as ROUNDING
+from ._outcome import Outcome as Outcome
+from ._outcome import Verdict as Verdict
 from ._pytree import Batch, arrays_of
 from ._record import was_seen
-
-ROUNDING = 1e-9
-"""A ratio above 1 + ROUNDING is a violation; below, the excess could be float64 rounding."""
-
-NOT_MEASURED = float("nan")
-
-
-class Outcome(enum.StrEnum):
-    """The five answers of a claim."""
-
-    HOLDS = "holds"
-    VACUOUS = "holds vacuously"
-    NOT_APPLICABLE = "not applicable"
-    VIOLATED = "violated"
-    INCONCLUSIVE = "inconclusive"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The outcome of one claim on one instance, run or family of seeds.
-
-    Where a hypothesis fails there is no right side and no ratio: both are NaN.
-    """
-
-    claim: str
-    variant: str
-    outcome: Outcome
-    message: str
-    lhs: float = NOT_MEASURED
-    rhs: float = NOT_MEASURED
-    ratio: float = NOT_MEASURED
-    hypotheses: tuple[Check, ...] = ()
-    constants: Mapping[str, float] = field(default_factory=dict)
-    frequency: Frequency | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The keys that `audit --json` prints for a claim."""
-        return {
-            "id": self.claim,
-            "variant": self.variant,
-            "outcome": str(self.outcome),
-            "lhs": self.lhs,
-            "rhs": self.rhs,
-            "ratio": self.ratio,
-            "hypotheses": [check.to_json() for check in self.hypotheses],
-            "constants": dict(self.constants),
-            "message": self.message,
-        }
-
 
 _TINY = 1e-290
 
@@ -185,6 +139,7 @@ def judge(
                 rhs=bound.rhs, constants=dict(bound.constants), trivial=bound.trivial
             )
             checks += (*decided, *_event(claim, event))
+        checks = _in_words(claim, checks, instance, name)
         ratio = float(ratio_of(claim.kind, sides))
     return _if_in_range(decide(claim, name, sides, checks, ratio), instance)
 
@@ -224,6 +179,8 @@ def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> 
         return _no_instance(claim, variant, problem)
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], sides)
     found = tuple(column[chosen] for column in checks)
+    with float64():
+        found = _in_words(claim, found, instances[chosen], variant)
     verdict = decide(claim, variant, one, found, float(ratios[chosen]))
     return _of_several(_if_in_range(verdict, batch), apply)
 
@@ -332,27 +289,38 @@ def _evaluator(
     return jax.jit(evaluate, compiler_options=quick_compilation())
 
 
+def _in_words(
+    claim: Claim, checks: tuple[Check, ...], instance: Instance, variant: str
+) -> tuple[Check, ...]:
+    """The same checks; those that fail speak as their hypotheses do."""
+    told = {h.name: h.told for h in claim.hypotheses if h.told is not None}
+    return tuple(
+        check._replace(told=told[check.name](instance, variant))
+        if check.name in told and not check.holds
+        else check
+        for check in checks
+    )
+
+
 def decide(
     claim: Claim, name: str, sides: Sides, checks: tuple[Check, ...], ratio: float
 ) -> Verdict:
     """The verdict on measured sides and hypotheses."""
     lhs, rhs = summarise(claim.kind, sides)
+    direction = "equality" if claim.kind is Kind.IDENTITY else "lower" if claim.lower else "upper"
     failed = [check for check in checks if not check.holds]
     if failed:
         worst = min(failed, key=lambda check: np.nan_to_num(check.margin, nan=-np.inf))
+        left, right = (NOT_MEASURED, rhs) if claim.lower else (lhs, NOT_MEASURED)
         return Verdict(
-            claim.id, name, Outcome.NOT_APPLICABLE, _fails(worst), lhs, hypotheses=checks
-        )
+            claim.id, name, Outcome.NOT_APPLICABLE, worst.failing, left, right,
+            hypotheses=checks, direction=direction,
+        )  # fmt: skip
     constants = {key: float(value) for key, value in sides.constants.items()}
     outcome, message = _outcome(claim, sides, lhs, rhs, ratio)
-    return Verdict(claim.id, name, outcome, message, lhs, rhs, ratio, checks, constants)
-
-
-def _fails(check: Check) -> str:
-    if not np.isfinite(check.value):
-        return f"{check.name}: not a finite number ({check.value})"
-    value, threshold = ordered(check.value, check.threshold)
-    return f"{check.name} fails: {value} exceeds {threshold} by {round_up(-check.margin)}"
+    return Verdict(
+        claim.id, name, outcome, message, lhs, rhs, ratio, checks, constants, direction=direction
+    )
 
 
 def above_one(ratio: float) -> str:

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core import ordered
+from ..core._rounding import ordered
 
 
 class Answer(enum.StrEnum):

@@ -1,21 +1,11 @@
 """Training: update rules, projections, recorders, gradient paths and the one loop."""
 
-from ..core import HALF_SQUARED_SUM as HALF_SQUARED_SUM
-from ..core import LOGISTIC as LOGISTIC
-from ..core import MEAN_SQUARED as MEAN_SQUARED
-from ..core import Loss as Loss
-from ..core import losses as losses
 from ._build import Built as Built
-from ._build import BuiltProblem as BuiltProblem
 from ._build import build as build
 from ._build import build_data as build_data
 from ._build import build_model as build_model
 from ._build import build_problem as build_problem
-from ._build import build_rule as build_rule
-from ._build import check_problem as check_problem
-from ._build import check_settings as check_settings
 from ._build import run_config as run_config
-from ._config import ProblemConfig as ProblemConfig
 from ._config import TrainConfig as TrainConfig
 from ._config import config_of_run as config_of_run
 from ._epochs import EpochState as EpochState
@@ -23,7 +13,6 @@ from ._epochs import EpochTraining as EpochTraining
 from ._epochs import cross_entropy as cross_entropy
 from ._epochs import sign_regression as sign_regression
 from ._finetuning import FineTuning as FineTuning
-from ._finetuning import FineTuningState as FineTuningState
 from ._finetuning import losses_and_hits as losses_and_hits
 from ._paths import BlockJacobian as BlockJacobian
 from ._paths import Chunks as Chunks
@@ -37,20 +26,13 @@ from ._paths import map_over_chunks as map_over_chunks
 from ._paths import naive_path as naive_path
 from ._paths import register_path as register_path
 from ._paths import sum_over_chunks as sum_over_chunks
-from ._plan import TrainingPlan as TrainingPlan
-from ._plan import plan_training as plan_training
-from ._plan import require_memory as require_memory
 from ._projections import HeadBalls as HeadBalls
 from ._projections import NoProjection as NoProjection
-from ._projections import Projection as Projection
 from ._projections import nearest_in_ball as nearest_in_ball
 from ._recipes import Recipe as Recipe
-from ._recipes import all_recipes as all_recipes
 from ._recipes import recipe_of as recipe_of
 from ._recorders import AttentionMass as AttentionMass
-from ._recorders import Recorder as Recorder
 from ._recorders import Snapshot as Snapshot
-from ._recorders import attention_rows as attention_rows
 from ._recorders import recorders as recorders
 from ._rules import UpdateRule as UpdateRule
 from ._rules import adam as adam
@@ -63,12 +45,9 @@ from ._rules import projgd as projgd
 from ._rules import projsgd as projsgd
 from ._rules import sgd as sgd
 from ._run import Run as Run
-from ._stored import gathered as gathered
 from ._stored import read_run as read_run
 from ._stored import replay as replay
 from ._tracers import Pass as Pass
-from ._tracers import Tracer as Tracer
 from ._tracers import tracers as tracers
-from ._train import Checkpoint as Checkpoint
 from ._train import stack_seeds as stack_seeds
 from ._train import train as train

@@ -23,7 +23,10 @@ from pydantic import (
     model_validator,
 )
 
-from ..core import BadArgument, Choice, Loss, check_kind, losses, papers, parse_json, suggestion
+from ..core import BadArgument, Choice, Loss, losses, papers
+from ..core._checks import check_kind
+from ..core._reading import parse_json
+from ..core._registry import suggestion
 from ._recipes import Recipe, inverse_root, recipe_of
 from ._recorders import recorders
 from ._runfile import load_run, no_run

@@ -18,7 +18,8 @@ import optax
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from ..core import Array, BadArgument, cast, precision
-from ..data import Batch, batches
+from ..data import batches
+from ..data._tokens import Batch
 from ..models.text import TextClassifier, TextParams
 from ._epochs import cross_entropy
 from ._rules import UpdateRule

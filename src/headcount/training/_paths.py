@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..core import Array, Loss, bring_rooms, check_count, loss_of, total
+from ..core import Array, Loss, check_count, loss_of, total
+from ..core._papers import bring_rooms
 from ..models import over_heads
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import jax
 from rich.filesize import decimal
 
-from ..core import HeadcountError, available_memory, losses
+from ..core import HeadcountError, losses
+from ..core._memory import available_memory
 from ..core._tree import blocks
 from ._build import build_data, build_model
 from ._config import ProblemConfig, TrainConfig

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core import BadArgument, check_kind, left_out_if_broken, load_object, papers
+from ..core import BadArgument, papers
+from ..core._checks import check_kind
+from ..core._outside import left_out_if_broken, load_object
 from ..data import Dataset
 from ..models import initialisations
 from ._projections import Projection

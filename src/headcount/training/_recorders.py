@@ -25,7 +25,8 @@ from ..core import (
     total,
 )
 from ..core._tree import blocks, named_leaves
-from ..models import Linearised, over_heads
+from ..models import over_heads
+from ..models._linearised import Linearised
 from ._paths import Chunks, GradientPath, Samples, fold_chunks, into_chunks, map_over_chunks
 
 

@@ -12,15 +12,8 @@ import jax
 import numpy as np
 import optax
 
-from ..core import (
-    BadArgument,
-    Call,
-    Named,
-    Registry,
-    check_count,
-    check_nonnegative,
-    check_positive,
-)
+from ..core import BadArgument, Registry, check_count, check_nonnegative, check_positive
+from ..core._named import Call, Named
 from ._projections import NoProjection, Projection
 
 

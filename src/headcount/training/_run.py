@@ -12,7 +12,9 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..core import Array, BadArgument, Shown, check_choice, mappable
+from ..core import Array, BadArgument, check_choice
+from ..core._results import mappable
+from ..core._shown import Shown
 from ..core._tree import named_leaves
 from ._runfile import write_run
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core import BadArgument, check_self_contained, replacing
+from ..core import BadArgument
+from ..core._files import replacing
+from ..core._hdf5 import check_self_contained
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -17,10 +17,10 @@ from ..core import (
     check_choice,
     check_count,
     check_finite,
-    check_kind,
     check_samples,
     check_shape,
 )
+from ..core._checks import check_kind
 from ..core._precision import DTYPES
 from ..core._tree import blocks
 from ..data import PositionalTokens

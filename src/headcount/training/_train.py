@@ -13,17 +13,8 @@ import numpy as np
 import optax
 from jaxtyping import Num
 
-from ..core import (
-    MEAN_SQUARED,
-    Array,
-    BadArgument,
-    Loss,
-    cast,
-    check_kind,
-    loss_of,
-    precision,
-    stream,
-)
+from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precision, stream
+from ..core._checks import check_kind
 from ..data import PositionalTokens
 from ._devices import place, sample_mesh
 from ._loop import Problem, State

@@ -13,7 +13,7 @@ import pytest
 from headcount.cli import run as command
 from headcount.cli._audit import audited as audited_run
 from headcount.core import BadArgument, float64, stream
-from headcount.data import Arrays
+from headcount.data._given import Arrays
 from headcount.papers.arda2026 import (
     Head,
     Near,
@@ -136,7 +136,10 @@ def test_radii_below_nu_in_one_block_are_named(audited):
     small = subject(config(rho=(3.0, 3.0, 2.5)), 0, delta=0.05)
     found = verdict("theorem-1", small)
     assert found.outcome == "not applicable"
-    assert "rho >= nu in every block: largest nu - rho fails: 0.5 exceeds 0" in found.message
+    assert (
+        "rho >= nu in every block: largest nu - rho: 0.5 where at most 0 is allowed"
+        in found.message
+    )
     assert np.isnan(found.rhs)
     checks = claims["arda2026/theorem-1"].requires(small.setting, "printed")
     assert [check.name for check in checks if not check.holds] == [checks[0].name]
@@ -157,7 +160,7 @@ def test_descent_without_projection_keeps_its_certificates():
     for name in CLOSED:
         found = verdict(name, free)
         assert found.outcome == "not applicable"
-        assert "ProjGD onto Omega_rho fails: 5 exceeds 0" in found.message
+        assert "ProjGD onto Omega_rho: 5 where at most 0 is allowed" in found.message
     near = verdict("lemma-3", free)
     assert near.outcome in ("holds", "holds vacuously")
     assert min(r - n for r, n in zip(free.setting.rho, free.setting.nu, strict=True)) >= 0
@@ -168,7 +171,7 @@ def test_other_rules_say_which_hypothesis_fails_and_heads_still_speak(changes):
     other = subject(config(rho=None, **changes), 0, delta=0.05)
     found = verdict("drift", other)
     assert found.outcome == "not applicable"
-    assert "gradient descent on L fails: 5 exceeds 0" in found.message
+    assert "gradient descent on L: 5 where at most 0 is allowed" in found.message
     assert verdict("lemma-2a", other).outcome == "holds"
     assert verdict("eq-39", other).outcome == "holds"
     assert verdict("eq-46", other, "measured").outcome == "holds"

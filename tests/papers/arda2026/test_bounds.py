@@ -23,7 +23,7 @@ def test_every_setting_sees_its_trivial_rival():
     assert claims["arda2026/theorem-1"].bound(setting, "sharp").trivial == pytest.approx(81)
 
 
-@pytest.mark.parametrize("variant", ["printed", "corrected"])
+@pytest.mark.parametrize("variant", ["bounded", "corrected"])
 def test_a_recurrent_unit_of_one_token_has_no_slope(variant: str) -> None:
     """Proposition 2 up to the cutoff: T - 1 terms are none."""
     claim = claims["arda2026/proposition-2-cutoff"]
@@ -31,7 +31,7 @@ def test_a_recurrent_unit_of_one_token_has_no_slope(variant: str) -> None:
     verdict = judge(claim, replace(unit, X=unit.X[:1]), variant)
     assert verdict.outcome is Outcome.HOLDS
     assert verdict.lhs == 0.0
-    assert (verdict.rhs > 0) == (variant == "printed")
+    assert (verdict.rhs > 0) == (variant == "bounded")
 
 
 @pytest.mark.parametrize("m", [2, 10**6, 10**30])

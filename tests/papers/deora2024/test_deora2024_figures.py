@@ -228,12 +228,6 @@ def test_step_sizes() -> None:
     assert curves.step_size(settings, "adam", 16) == 0.06
 
 
-def test_share_counts_runs() -> None:
-    assert curves.share("all", [True, True]).outcome == lab.CONFIRMED
-    verdict = curves.share("all", [[True, False], [True, True]])
-    assert (verdict.outcome, verdict.value) == (lab.NOT_CONFIRMED, 0.75)
-
-
 def test_gap_is_the_last_iterate_s() -> None:
     config = config_of("dm1")
     got = samples.measure_gap(config, lab.PlainContext())

@@ -59,11 +59,11 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, folder: Path) -> No
     collection = lab.collect(plan, lab.Store(folder))
     assert collection.missing == 0
     assert len({verdict.claim for verdict in collection.verdicts}) == len(collection.verdicts)
-    assert all(np.isfinite(verdict.value) for verdict in collection.verdicts)
+    assert all(np.isfinite(v.value) or v.lost for v in collection.verdicts)
     assert report.render(collection, "svg")["svg"]
     assert keys_on_data(report.draw(collection)) == []
     if figure == "wu2023/fig3":  # exact, so it holds at any size
-        assert plan.figure.verdicts(collection.data)[0].outcome == lab.CONFIRMED
+        assert plan.figure.verdicts(collection.data)[0].value < 1e-9
     assert {verdict.outcome for verdict in collection.verdicts} <= {lab.NOT_JUDGED}
     if own_data(figure):
         drawn = report.render(collection, "svg")["svg"].decode()

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array, BadArgument, check_choice, check_count, normal, read_json, stream
+from ...core import Array, BadArgument, check_choice, check_count, normal, stream
+from ...core._reading import read_json
 from ._config import MOST_BYTES, CheckpointConfig, read_config
 from ._encoder import (
     POOLINGS,

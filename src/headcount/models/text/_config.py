@@ -14,7 +14,8 @@ from pydantic import (
     ValidationError,
 )
 
-from ...core import BadArgument, read_json
+from ...core import BadArgument
+from ...core._reading import read_json
 
 CONFIG_FILE = "config.json"
 MOST_BYTES = 1 << 20

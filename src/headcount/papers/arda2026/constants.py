@@ -207,6 +207,13 @@ class Constants(Table):
         return 2 * self.any_output + self.best.L1 * self.k
 
     @property
+    def any_gap(self) -> Number:
+        """|f_lin(phi~)| <= s0 nu_c + s1 (nu_u + B_U nu_w), and |f*| <= y_max*: without Lemma 5."""
+        sigma, nu = self.sigma, self.nu
+        linear = sigma.sigma0 * nu[0] + sigma.sigma1 * (nu[1] + self.B_U * nu[2])
+        return linear + self.best.y_max
+
+    @property
     def any_change_c(self) -> Number:
         """Both gradients of a head in c by their own bounds, without (36)."""
         return 2 * self.sigma.sigma0 / self.m**0.5

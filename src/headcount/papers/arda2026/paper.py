@@ -40,6 +40,7 @@ paper = Paper(
             "lemma_5",
             "lemma_5_steps",
             "lemma_6",
+            "eq_23",
             "drift_terms",
             "gradient_sizes",
             "drift",
@@ -69,4 +70,5 @@ paper = Paper(
     certificates=_HERE,
     facts=(f"{_HERE}.scalar_facts",),
     choices=f"{_HERE}:choices.toml",
+    quotes=f"{_HERE}:quotes.toml",
 )

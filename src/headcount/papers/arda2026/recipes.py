@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from headcount.core import LastToken, seeded_query
+
 from ...core import BadArgument, Query, activation_of
-from ...models import LastToken, seeded_query
 from ...training import HeadBalls, Recipe
 from .model import IndRNN, IndRNNParams, PooledAttention
 from .starts import paired_indrnn

@@ -257,6 +257,16 @@ class Approximation(Record):
         """The width."""
         return 2 * int(self.U0.shape[-2])
 
+    @property
+    def d(self) -> int:
+        """Features per token."""
+        return int(self.U0.shape[-1])
+
+    @property
+    def B_U(self) -> Float[Array, ""]:
+        """The largest |U|."""
+        return jnp.max(safe_norm(self.U0, axis=-1))
+
 
 def with_structure(
     rng: np.random.Generator, drawn: dict[str, Array], U_name: str, W_name: str

@@ -14,15 +14,11 @@ from typing import Any
 import jinja2
 
 from ... import __version__
-from ...core import (
-    BadArgument,
-    follow_no_link_below,
-    json_text,
-    papers,
-    read_inside,
-    remove_inside,
-)
-from ...lab import Store, figures, write_atomically
+from ...core import BadArgument, papers
+from ...core._files import json_text
+from ...core._inside import follow_no_link_below, read_inside, remove_inside
+from ...lab import Store, figures
+from ...lab._files import write_atomically
 from ...theory import Claim, errata
 from ._claims import LogAxis, claim_rows, proof, prose, shown
 from ._results import FigureResult, figure_results, stored_json

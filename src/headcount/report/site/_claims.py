@@ -10,7 +10,9 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from ...core import left_out_if_broken, papers, round_down
+from ...core import papers
+from ...core._outside import left_out_if_broken
+from ...core._rounding import round_down
 from ...theory import Certificate, Claim, claims, read_shipped
 
 NOT_ASKED = "not asked"

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core import BadArgument, read_inside
+from ...core import BadArgument
+from ...core._inside import read_inside
 from ...lab import SCALES, Figure, Store, figures
 from .._tables import seeds_text
 from ._pictures import harmless_svg

@@ -28,6 +28,7 @@ on_runs = functools.partial(
     says=r"\mathcal V(\varphi^{(s+1)})-\mathcal V(\varphi^{(s)})\le-4\eta\widehat{\mathcal L}_n"
     r"+\tfrac{4\eta}{n}\sum_j(f_j-y_j)(\varepsilon^{app}_j+\varepsilon^{lin}_j"
     r"+\varepsilon^{CoF}_j)+\eta^2\|\nabla\widehat{\mathcal L}_n\|^2",
+    no_rival="both sides are measured on the run",
     forms={
         "printed": "an equality while no projection acts",
         "sharp": "with |phi' - Proj phi'|^2 added on the left: the projection onto a convex set "
@@ -65,6 +66,7 @@ def _(num, i, form):
     says=r"\frac1\tau\sum_{s<\tau}\widehat{\mathcal L}_n(\varphi^{(s)})\le"
     r"\frac{\mathcal V(\varphi^{(0)})}{4\eta\tau}+\frac1\tau\sum_s\frac1n\sum_j"
     r"(f_j-y_j)\varepsilon_j+\frac\eta4\frac1\tau\sum_s\|\nabla\widehat{\mathcal L}_n\|^2",
+    no_rival="both sides are measured on the run",
     forms={
         "measured": "means of the realised terms: the certificate of a run",
         "sup": "suprema over steps and samples in place of the means",

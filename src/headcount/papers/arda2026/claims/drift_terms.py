@@ -43,6 +43,7 @@ def eq_10(i):
     says=r"\|\tilde\varphi_i-\varphi_i\|_2\le(\|\nu\|_2+\|\rho\|_2)/\sqrt m",
     forms="attained by opposite displacements",
     right=lambda k: k.distance,
+    no_rival="the sum of the two radii is what is known without it",
     needs_event=False,
     tight=(),
 )
@@ -96,6 +97,7 @@ def eq_33(i):
 
 
 changes = functools.partial(near_start, forms=FORMS, bound=None)
+BOTH_SHARP = "with L1*, L2*, and the root of the sum of both squares in place of the sum"
 
 
 @changes(
@@ -139,6 +141,7 @@ def _(num, i):
     "Change of features, all blocks",
     where="Eq. (37)",
     says=r"\|\nabla_{\varphi_i}f-\nabla_{\varphi_i}f^{(0)}\|\le((L_1+L_2)k+\rho_cL_1)/m",
+    forms={"printed": "as printed", "sharp": BOTH_SHARP},
     right=lambda k: k.change,
     trivial=lambda k: k.any_change,
 )

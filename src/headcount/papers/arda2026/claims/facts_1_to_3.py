@@ -17,7 +17,12 @@ from .. import twins as slow
 from ..constants import state
 from ..records import Head, Softmax
 
-on_softmax = functools.partial(state.claim, on=Softmax, proved="App. A.1")
+on_softmax = functools.partial(
+    state.claim,
+    on=Softmax,
+    proved="App. A.1",
+    no_rival="2 is what the triangle inequality gives: nothing simpler is known",
+)
 of_softmax = functools.partial(state.identity, on=Softmax, where="Fact 1", proved="App. A.1")
 jacobian = jax.jacfwd(jax.nn.softmax)
 
@@ -106,7 +111,14 @@ def _tight() -> tuple[Head, ...]:
     return (*pairs, *(pair.changed(X=np.tile(pair.X, (20, 1))) for pair in pairs))
 
 
-on_heads = functools.partial(state.claim, on=Head, asks=(), tight=_tight, proved="App. A.1")
+on_heads = functools.partial(
+    state.claim,
+    on=Head,
+    asks=(),
+    tight=_tight,
+    proved="App. A.1",
+    no_rival="it compares two quantities of one point, or says what tokens in the ball give",
+)
 
 
 @on_heads(

@@ -33,6 +33,7 @@ def rows_slowly(num, i):
     says=r"\|\nabla_{\varphi_i}f\|_2\le A/\sqrt m",
     forms=FORMS,
     right=lambda k: k.A,
+    no_rival="nothing simpler bounds the gradient of the model",
     bound=None,
 )
 def eq_40(i):
@@ -53,6 +54,7 @@ def _(num, i):
     says=r"\|\nabla_\varphi f\|_2\le A=\sigma_0+(1+\rho_c/\sqrt m)L_1",
     forms=FORMS,
     right=lambda k: k.A,
+    no_rival="nothing simpler bounds the gradient of the model",
 )
 def eq_41(i):
     """|grad f(X; phi)| <= A for phi in Omega_rho."""

@@ -76,6 +76,7 @@ def same_functions():
         "printed": false("E|v + n|^2 <= E|v|^2 for a map n with f~(.; n) = 0", "E13"),
         "corrected": ("the smallest E|v + n|^2 over such n is that of the mirrored part", "E13"),
     },
+    no_rival="it compares two squared norms",
     given=(given("both maps give the same f~(X)", difference, 1e-9),),
     tight=same_functions,
 )

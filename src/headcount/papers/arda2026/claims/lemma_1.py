@@ -37,7 +37,12 @@ def unit_tokens():
 
 
 size = functools.partial(
-    state.claim, on=Head, asks=("X", "q"), tight=unit_tokens, proved="Sec. 5.1"
+    state.claim,
+    on=Head,
+    asks=("X", "q"),
+    tight=unit_tokens,
+    proved="Sec. 5.1",
+    no_rival="nothing simpler bounds a gradient",
 )
 
 

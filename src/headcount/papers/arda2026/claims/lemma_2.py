@@ -25,7 +25,12 @@ def extremes():
 SMALL = ({"T": 2, "d": 2}, {"T": 2, "d": 1}, {"T": 3, "d": 1, "activation": "erf"})
 """Hessians have (d + d^2)^2 entries: two features are enough."""
 on_heads = functools.partial(
-    state.claim, on=Head, asks=("X", "q"), tight=extremes, proved="App. A.3"
+    state.claim,
+    on=Head,
+    asks=("X", "q"),
+    tight=extremes,
+    proved="App. A.3",
+    no_rival="nothing simpler bounds a derivative of a head",
 )
 
 
@@ -55,7 +60,7 @@ def _(num, head):
 @on_heads(
     "lemma-2b",
     "Smoothness constant of a head",
-    where="Lemma 2 (b), Eqs. (15)-(17)",
+    where="Lemma 2 (b)",
     shapes=SMALL,
     says=r"\|\nabla^2_\theta h\|_F\le L_2=\sigma_2(1+B_U^2)+8\sigma_1\sqrt{1+B_U^2}",
     forms={
@@ -77,6 +82,49 @@ def lemma_2b(head):
 @lemma_2b.twin
 def _(num, head):
     return norm(num, flat(twins.head_hessian(num, head)))
+
+
+def pooled_derivatives(head):
+    """Gradient and Hessian of z = U.a in (U, vec W)."""
+
+    def value(theta):
+        U, W = jnp.split(theta, [len(head.q)])
+        return quantities.pooled_value(head, U, jnp.reshape(W, head.W.shape))
+
+    theta = jnp.concatenate([head.U, jnp.ravel(head.W)])
+    return value(theta), jax.grad(value)(theta), jax.hessian(value)(theta)
+
+
+@on_heads(
+    "eq-15",
+    "Hessian of a head by the chain rule",
+    where="Eq. (15)",
+    shapes=SMALL,
+    asks=(),
+    says=r"\|\nabla^2_{\theta_i}h_i\|_F\le\sigma_2\|\nabla_{\theta_i}z_i\|_2^2"
+    r"+\sigma_1\|\nabla^2_{\theta_i}z_i\|_F",
+    forms={
+        "printed": "with the bounds of sigma'' and sigma'",
+        "sharp": "with |sigma''(z)| and |sigma'(z)|: the triangle inequality",
+    },
+)
+def eq_15(head, form):
+    """For z = U.a, ||Hess_theta h||_F <= s2 |grad z|^2 + s1 ||Hess z||_F."""
+    z, slope, bend = pooled_derivatives(head)
+    s1, s2 = head.sigma.sigma1, head.sigma.sigma2
+    if form == "sharp":
+        s1, s2 = jnp.abs(head.sigma.derivative(z)), jnp.abs(head.sigma.second_derivative(z))
+    lhs = safe_norm(jnp.ravel(quantities.head_hessian(head)))
+    return lhs, s2 * jnp.sum(slope**2) + s1 * safe_norm(jnp.ravel(bend))
+
+
+@eq_15.twin
+def _(num, head, k, form):
+    unit, H = twins.one_head(num, head), twins.value_hessian(num, head)
+    slope = unit.a + [row * x for row in times(unit.M, head["U"]) for x in head["q"]]
+    _, s1, s2 = (None, abs(unit.slope), abs(unit.curvature)) if form == "sharp" else k.bounds
+    rhs = s2 * dot(slope, slope) + s1 * norm(num, flat(H))
+    return norm(num, flat(twins.head_hessian(num, head))), rhs
 
 
 @on_heads(
@@ -110,10 +158,38 @@ def skewed():
 
 @on_heads(
     "eq-17",
-    "The W-W block of the Hessian of U.a",
+    "Hessian of U.a",
     where="Eq. (17)",
     shapes=SMALL,
-    says=r"\|\nabla^2_{\mathrm{vec}W}z\|_F\le 8\|U\|_2",
+    says=r"\|\nabla^2_{\theta_i}z_i\|_F^2\le2+64\|U_i\|_2^2",
+    tight=lambda: (antipodal(U=0.0), *extremes()),
+    forms={
+        "printed": "2 + 64 |U|^2: the block of U and W counts twice; attained by antipodal tokens "
+        "at U = 0",
+        "sharp": ("2 + (32/27)^2 |U|^2", "E9"),
+    },
+)
+def eq_17(head, form):
+    """z = U.a has ||Hess_theta z||_F^2 <= 2 ||the U-W block||^2 + ||the W-W block||^2
+    <= 2 + 64 |U|^2; its U-U block is 0."""
+    constant = (32 / 27) ** 2 if form == "sharp" else 64
+    bend = pooled_derivatives(head)[2]
+    return jnp.sum(bend**2), 2 + constant * jnp.sum(head.U**2)
+
+
+@eq_17.twin
+def _(num, head, form):
+    H, U = flat(twins.value_hessian(num, head)), head["U"]
+    constant = (num.number(32) / 27) ** 2 if form == "sharp" else 64
+    return dot(H, H), 2 + constant * dot(U, U)
+
+
+@on_heads(
+    "eq-17-block",
+    "The W-W block of the Hessian of U.a",
+    where="App. A.3, before Eq. (17)",
+    shapes=SMALL,
+    says=r"\|\nabla^2_{\mathrm{vec}(W_i)}z_i\|_F\le8\|U_i\|_2",
     forms={
         "printed": "constant 8",
         "sharp": ("constant 32/27, proved", "E9"),
@@ -121,14 +197,14 @@ def skewed():
     },
     tight=skewed,
 )
-def eq_17(head, form):
+def eq_17_block(head, form):
     """The W-W block of the Hessian of z = U.a has Frobenius norm at most 8 |U|."""
     H = jax.hessian(quantities.pooled_value, argnums=2)(head, head.U, head.W)
     constant = {"printed": 8.0, "sharp": 32 / 27, "conjectured": 4 / (3 * np.sqrt(3))}[form]
     return safe_norm(jnp.ravel(H)), constant * head.B_U
 
 
-@eq_17.twin
+@eq_17_block.twin
 def _(num, head, form):
     d = len(head["q"])
     H = twins.value_hessian(num, head)
@@ -152,15 +228,16 @@ class Matrix(Record):
 @state.claim(
     "lemma-2b-step",
     "From the induced norm to the Frobenius norm",
-    where="the step before Eq. (17)",
+    where="App. A.3, the step before Eq. (17)",
     proved="App. A.3",
     on=Matrix,
     says=r"\|A\|_F\le\|A\|_{F\to F}",
     forms={
-        "printed": false("the same constant: fails for the identity", "E9"),
+        "implied": false("the same constant: fails for the identity", "E9"),
         "corrected": ("times sqrt(k) in dimension k", "E9"),
     },
     tight=lambda: (Matrix(A=np.eye(2)), Matrix(A=np.eye(3))),
+    no_rival="it compares two norms of one matrix",
 )
 def lemma_2b_step(A, form):
     """A bound on the induced norm of a linear map bounds its Frobenius norm."""

@@ -80,6 +80,7 @@ def value_bound(setting, form):
         "sharp": ("a priori radius = chi_d quantile at (1-delta')^(2/m), exact", "E14"),
     },
     right=lambda k: k.B_U,
+    no_rival="Gaussian vectors have no bound without the event",
     bound=value_bound,
 )
 def remark_7(i):
@@ -191,6 +192,7 @@ def cancelling():
         "corrected": ("at most; there is no missing cross term", "E10"),
     },
     tight=cancelling,
+    no_rival="it compares two expressions of one output",
 )
 def lemma_6_display(i, form):
     """|f| equals (printed) or is at most (corrected) the sum over heads of |c0 (h - h0)| and

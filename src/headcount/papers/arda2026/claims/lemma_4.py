@@ -51,14 +51,14 @@ in_class = functools.partial(state.identity, on=Near, shapes=PAIRS, asks=START, 
 @in_class(
     "lemma-4",
     "Blocks of the empirical tangent kernel",
-    where="Lemma 4, App. A.5",
+    where="App. A.5, proof of Lemma 4",
     proved="App. A.5",
     says=r"K_m(X,X')=\tfrac2m\sum_{i\le m/2}\langle\phi(X),\phi(X')\rangle",
     forms={
-        "printed": false(
-            "with a second factor 1/m in front of gradients that already carry m^(-1/2)", "E12"
+        "display": false(
+            "the first display: a second 1/m before gradients that already carry m^(-1/2)", "E12"
         ),
-        "corrected": ("one factor 1/m", "E12"),
+        "printed": ("the lines that follow it: one factor 1/m", "E12"),
     },
 )
 def lemma_4(i, form):
@@ -67,7 +67,7 @@ def lemma_4(i, form):
     g = jnp.reshape(quantities.flat_blocks(quantities.gradients(i, i.initial)), (i.n, -1))
     phi = features(i)[:, : i.m // 2]
     blocks = 2 / i.m * jnp.einsum("jip,lip->jl", phi, phi)
-    return g @ g.T, blocks / i.m if form == "printed" else blocks
+    return g @ g.T, blocks / i.m if form == "display" else blocks
 
 
 @lemma_4.twin
@@ -75,7 +75,7 @@ def _(num, data, form):
     m, start = len(data["c0"]), twins.initial(data)
     slopes = [flat(twins.gradients(num, data, j, start)) for j in twins.samples(data)]
     halves = [flat(features_slowly(num, data, j)[: m // 2]) for j in twins.samples(data)]
-    factor = num.number(2) / m / (m if form == "printed" else 1)
+    factor = num.number(2) / m / (m if form == "display" else 1)
     right = [factor * dot(phi, other) for phi in halves for other in halves]
     return [dot(g, other) for g in slopes for other in slopes], right
 
@@ -169,6 +169,7 @@ def vary(rng):
     on=Kernel,
     says=r"\mathbb{P}(|K_m-K|\ge{\rm sd}\sqrt{2/(m\delta)})\le\delta",
     forms="almost sure limit, with Chebyshev's rate",
+    no_rival="a mean of unbounded terms",
     cases=({"m": 2, "delta": 0.2}, {"m": 32, "delta": 0.05}),
     draw=draw_heads,
     problem=lambda case: case_problem(case, whole={"m": 10**5}),
@@ -232,6 +233,7 @@ def reproducing(i):
     shapes=PAIRS,
     asks=("vc", "vu", "vw"),
     says=r"|\textstyle\sum_jw_j\tilde f(X_j)|\le\|\nu\|_2\sqrt{w^\top Kw}",
+    no_rival="a duality of one norm with itself",
     forms={"printed": ("norm as an infimum over transport maps", "E13")},
 )
 def remark_9(i):

@@ -20,6 +20,7 @@ from ..records import Head
 from .facts_1_to_3 import antipodal
 
 step = functools.partial(state.claim, proved="App. A.6")
+NO_RIVAL = "a step about any random variable"
 LARGEST = 400
 
 
@@ -38,6 +39,7 @@ class Atoms(Record):
     where="App. A.6 (i), (ii)",
     on=Atoms,
     says=r"|Z|\le K\Rightarrow\|Z\|_{\psi_2}\le K",
+    no_rival=NO_RIVAL,
     forms={
         "printed": false("t = K", "E4"),
         "corrected": ("t = K/sqrt(ln 2) = 1.2011 K, attained by fair signs", "E4"),
@@ -84,8 +86,9 @@ class FairSigns(Record):
     where="App. A.6, the tail after Eq. (23)",
     on=FairSigns,
     says=r"\mathbb{P}(|\tfrac1N\sum_iZ_i|\ge t)\le2e^{-Nt^2/K^2}",
+    trivial=lambda k: 1.0,
     forms={
-        "printed": false("scale K = psi_2 norm", "E5"),
+        "implied": false("scale K = psi_2 norm", "E5"),
         "corrected": ("Hoeffding's scale", "E5"),
     },
     tight=lambda: tuple(
@@ -94,7 +97,7 @@ class FairSigns(Record):
     ),
 )
 def subgaussian_tail(N, level, form):
-    """P(|mean of N| >= t) <= 2 exp(-N t^2/K^2) with K the psi_2 norm (printed), for fair signs:
+    """P(|mean of N| >= t) <= 2 exp(-N t^2/K^2) with K the psi_2 norm (implied), for fair signs:
     K^2 = 1/ln 2. Corrected: Hoeffding's 2 exp(-N t^2/2)."""
     k = jnp.arange(LARGEST + 1, dtype=N.dtype)
     inside = k <= N
@@ -102,7 +105,7 @@ def subgaussian_tail(N, level, form):
     log_pmf = gammaln(N + 1) - gammaln(k + 1) - gammaln(safe + 1) - N * math.log(2)
     counted = inside & (jnp.abs(2 * k - N) >= level)
     log_tail = logsumexp(jnp.where(counted, log_pmf, -jnp.inf))
-    rate = math.log(2) if form == "printed" else 0.5
+    rate = math.log(2) if form == "implied" else 0.5
     return jnp.exp(log_tail), jnp.exp(math.log(2) - rate * level**2 / N)
 
 
@@ -110,7 +113,7 @@ def subgaussian_tail(N, level, form):
 def _(num, N, level, form):
     N, level = num.whole(N), num.whole(level)
     ways = sum(math.comb(N, k) for k in range(N + 1) if abs(2 * k - N) >= level)
-    rate = num.log(num.number(2)) if form == "printed" else num.number("0.5")
+    rate = num.log(num.number(2)) if form == "implied" else num.number("0.5")
     return num.number(ways) / num.number(2**N), 2 * num.exp(-rate * level * level / N)
 
 
@@ -135,18 +138,19 @@ class TwoPoints(Record):
     where="App. A.6, after Eq. (23)",
     on=TwoPoints,
     says=r"\|Z\|_{\psi_2}\le K\Rightarrow\|Z-\mathbb EZ\|_{\psi_2}\le K",
+    no_rival=NO_RIVAL,
     forms={
-        "printed": false("the same K", "E5"),
+        "implied": false("the same K", "E5"),
         "corrected": ("2 K", "E5"),
     },
     tight=lambda: (TwoPoints(a=np.array(0.75), b=np.array(2.0)),),
 )
 def lemma_5_centring(a, b, form):
-    """|Z|_psi2 <= K implies |Z - EZ|_psi2 <= K (printed: the tail uses the same K after centring)
+    """|Z|_psi2 <= K implies |Z - EZ|_psi2 <= K (implied: the tail uses the same K after centring)
     or <= 2 K (corrected: |EZ|_psi2 <= K by Jensen, then the triangle inequality); here K = 1."""
     p = (2 - jnp.exp(a**2)) / (jnp.exp(b**2) - jnp.exp(a**2))
     values, weights = jnp.stack([a, -b]), jnp.stack([1 - p, p])
-    scale = 1.0 if form == "printed" else 4.0
+    scale = 1.0 if form == "implied" else 4.0
     return weights @ jnp.exp((values - weights @ values) ** 2 / scale), 2.0
 
 
@@ -155,7 +159,7 @@ def _(num, a, b, form):
     low, high = num.exp(a * a), num.exp(b * b)
     rare = (2 - low) / (high - low)
     mean = a - rare * (a + b)
-    scale = num.number(1 if form == "printed" else 4)
+    scale = num.number(1 if form == "implied" else 4)
     terms = [num.exp((z - mean) ** 2 / scale) for z in (a, -b)]
     return terms[0] + rare * (terms[1] - terms[0]), num.number(2)
 
@@ -179,18 +183,19 @@ class Stretch(Record):
     on=Stretch,
     asks=(),
     says=r"\|w\|_2\le1\Rightarrow\|\langle U,w\rangle\|_{\psi_2}\le\sqrt{8/3}",
+    no_rival=NO_RIVAL,
     forms={
-        "printed": false("as if w did not depend on U", "E6"),
+        "implied": false("as if w did not depend on U", "E6"),
         "corrected": ("2^(tr D), by convexity in each entry; attained by entries 0 and 1", "E6"),
     },
     tight=lambda: (Stretch(l=np.ones(2)), Stretch(l=np.array([1.0, 0.0]))),
 )
 def lemma_5_independence(l, form):
     """For U ~ N(0, I) and |w| <= 1 almost surely, <U, w> has psi_2 norm at most sqrt(8/3), that is
-    E exp(3 <U, w>^2/8) <= 2 (printed; true if w does not depend on U). Corrected, for
+    E exp(3 <U, w>^2/8) <= 2 (implied; true if w does not depend on U). Corrected, for
     w = D^2 U/|DU|: at most 2^(tr D); with D = M and tr M <= 1 the proof's bound is right."""
     mean = jnp.exp(-0.5 * jnp.sum(jnp.log1p(-0.75 * l**2)))
-    return mean, 2.0 if form == "printed" else 2.0 ** jnp.sum(l)
+    return mean, 2.0 if form == "implied" else 2.0 ** jnp.sum(l)
 
 
 @lemma_5_independence.twin
@@ -199,7 +204,7 @@ def _(num, l, form):
     for entry in l:
         product = product * (4 - 3 * entry * entry) / 4
     two = num.number(2)
-    bound = two if form == "printed" else num.exp(num.log(two) * num.total(l))
+    bound = two if form == "implied" else num.exp(num.log(two) * num.total(l))
     return 1 / num.sqrt(product), bound
 
 
@@ -209,6 +214,7 @@ def _(num, l, form):
     where="App. A.6 (iii)",
     on=Head,
     says=r"\|\sigma'(U^\top a)Mv_wq_X\|_2\le\nu_w",
+    no_rival=NO_RIVAL,
     forms={
         "printed": false("without s1: fails when s1 > 1", "E6"),
         "corrected": ("with s1", "E6"),

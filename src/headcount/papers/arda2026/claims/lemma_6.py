@@ -7,12 +7,13 @@ and M are fixed, U ~ N(0, I_d), and sigma' is even and positive.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 
 from ....core import pooled_attention
-from ....theory import Ball, Choice, Positive, Reals, Record, Tokens
+from ....theory import Ball, Choice, Positive, Reals, Record, Shape, Tokens
 from ....theory.families import safe_norm
 from ....theory.slow import activation, dot, flat, norm, quadrature, times
 from .. import twins
@@ -35,7 +36,11 @@ class Attention(Record):
     activation = Choice("tanh", "erf", "arctan")
 
     ranges = (("d", 1, 2),)
-    shapes = ({"T": 3, "d": 2}, {"T": 2, "d": 1}, {"T": 4, "d": 2, "activation": "erf"})
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        {"T": 3, "d": 2},
+        {"T": 2, "d": 1},
+        {"T": 4, "d": 2, "activation": "erf"},
+    )
 
     @classmethod
     def structured(cls, rng, drawn):
@@ -106,6 +111,7 @@ def mean_length(sigma, a, M):
         "sharp": ("without sqrt(d): E|MU| <= sqrt(tr M^2) <= 1", "E19"),
     },
     right=lambda k: k.y_max,
+    no_rival="the radii of the class are all that bounds a target",
 )
 def lemma_6b(i):
     """Every f~ in F_nu has |f~(X)| <= y_max on every input. Tested for the worst transport map at
@@ -163,6 +169,7 @@ def _(num, i):
     proved="Sec. 5.3",
     on=Attention,
     asks=(),
+    no_rival="a lower bound, beside the 0 that every kernel has",
     says=r"K_w(X,X)\ge\|q_X\|^2\,\mathbb E_W\frac{\operatorname{tr}M^2}{(1+4\|a\|^2)^{3/2}}>0",
     forms={"explicit": "the paper says only that K_w is not zero; tight as a vanishes"},
 )

@@ -23,6 +23,7 @@ from ..records import TOKENS
 
 SLACK = 20.0
 """The constant that stands for O(1): twenty times what two tokens need."""
+NO_RIVAL = "nothing simpler bounds the slope of a recurrent unit"
 
 
 class Unit(Record):
@@ -88,6 +89,7 @@ def top_of_the_wave():
     asks=("X",),
     says=r"|\partial h_T/\partial w|\le\sigma_0\sigma_1\sum_{k=0}^{T-2}(\sigma_1|w|)^k",
     tight=lambda: (top_of_the_wave(),),
+    no_rival=NO_RIVAL,
     forms={
         "explicit": (
             "the proposition itself prints no constants (O(1) or exp(Omega(T))) and the "
@@ -131,18 +133,23 @@ def at_the_boundary(T):
     asks=("X",),
     says=r"\mu_T=\mathcal O(1)\ \text{if}\ \gamma+\rho_w/\sqrt m\le1/\sigma_1",
     tight=lambda: (at_the_boundary(100), top_of_the_wave()),
+    no_rival=NO_RIVAL,
     forms={
-        "printed": false("with the boundary, where the sum has T - 1 equal terms", "E23"),
+        "bounded": false(
+            "one number for every T, the boundary with it: here 20 s0 s1, where two tokens need "
+            "s0 s1; any number fails at some T, since the derivative there is (T - 1)/8",
+            "E23",
+        ),
         "corrected": ("T - 1 at the boundary", "E23"),
     },
     given=(given("at or below the cutoff: s1 |w|", lambda x: x, 1.0),),
 )
 def proposition_2_cutoff(i, form):
-    """mu_T = O(1) wherever s1 |w| <= 1 (printed; here: |dh_T/dw| <= 20 s0 s1, twenty times what two
-    tokens need). Corrected: s0 s1 min(T - 1, 1/(1 - s1 |w|)), bounded strictly below the cutoff,
+    """|dh_T/dw| = O(1) wherever s1 |w| <= 1 (bounded: by 20 s0 s1, twenty times what two tokens
+    need). Corrected: s0 s1 min(T - 1, 1/(1 - s1 |w|)), bounded strictly below the cutoff,
     linear in T at it."""
     size, terms = i.sigma.sigma0 * i.sigma.sigma1, len(i.X) - 1
-    if form == "printed":
+    if form == "bounded":
         return slope(i), SLACK * size
     return slope(i), size * terms / jnp.maximum(terms * (1 - i.x), 1.0)
 
@@ -150,7 +157,7 @@ def proposition_2_cutoff(i, form):
 @proposition_2_cutoff.twin
 def _(num, i, k, form):
     s0, s1, _ = k.bounds
-    if form == "printed":
+    if form == "bounded":
         return slope_slowly(num, i), SLACK * s0 * s1
     terms = len(i["X"]) - 1
     below = num.largest([terms * (1 - s1 * abs(i["w"])), num.number(1)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Estimate, Finding, Measurement, Trial, inside, over_seeds
+from ....lab import COLOURS, Measurement, Trial, over_seeds
 from .training_run import run_config
 
 if TYPE_CHECKING:
@@ -108,13 +108,6 @@ def averages(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
         found[f"average_{name}_low"] = values.min("seed")
         found[f"average_{name}_high"] = values.max("seed")
     return xr.Dataset(found)
-
-
-def share(claim: str, hits: Any) -> Finding:
-    """Every one of these runs does it: a count, so that one that does not refutes the claim."""
-    counted = np.asarray(hits, dtype=float)
-    part = float(np.mean(counted))
-    return inside(claim, Estimate(part, part, part, counted.size), (1.0, 1.0), "share of runs")
 
 
 def points(data: xr.Dataset, name: str) -> Any:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ....lab import Figure, Finding, Trial, inside, mean, monotone, register, threshold
 from .curves import (
     DM1_DEFAULTS,
@@ -70,7 +68,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     ]
     for name in ("train_loss", "test_loss"):
         claim = f"the {PANELS[name]} after the last iteration grows with H"
-        found.append(monotone(claim, H, np.log(last(data, name, how)), "increasing"))
+        found.append(monotone(claim, H, last(data, name, how), "increasing", scale="log"))
     found += [
         threshold(
             f"a single head reaches gamma_attn: {REACHED:.0%} of it after the last iteration",

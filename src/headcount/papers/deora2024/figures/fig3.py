@@ -45,7 +45,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     for how, title in OPTIMISERS.items():
         for name in ("train_loss", "test_loss"):
             claim = f"{title}: more heads are faster, the {PANELS[name]} at the end falls with H"
-            found.append(monotone(claim, H, np.log(last(data, name, how)), "decreasing"))
+            found.append(monotone(claim, H, last(data, name, how), "decreasing", scale="log"))
     found.append(
         difference(
             "more heads speed up Adam most: its log loss ratio exceeds that of GD",

@@ -23,9 +23,10 @@ from ....lab import (
     over_seeds,
     power_law,
     register,
+    share,
     threshold,
 )
-from .curves import DM1_DEFAULTS, RANGE, points, share
+from .curves import DM1_DEFAULTS, RANGE, points
 from .fig2 import COMMON
 from .training_run import logarithmic, problem_of, run_config
 
@@ -189,11 +190,12 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         slopes = [np.polyfit(np.log(k[late]), np.log(row), 1)[0] for row in growth]
         found.append(threshold(claim, np.array(slopes), below=FLAT))
         for name, number in {**INEQUALITIES, "lemma_11": "Lemma 11"}.items():
-            ratio = own[f"{name}_ratio"].values
-            claim = f"{title}: {number} holds in every run, at every k and i"
-            found.append(share(claim, ratio <= 1))
+            ratio = own[f"{name}_ratio"]
+            claim = f"{title}: {number} holds in most trials, for every n and at every k and i"
+            found.append(share(claim, ratio, below=1))
         claim = f"{title}: the step is one that (21) allows"
-        found.append(share(claim, own["step_over_allowed"].values <= 1))
+        allowed = own["step_over_allowed"]
+        found.append(share(claim, allowed, below=1))
         gap, lemma_3 = (_final(data, name, run)[:, -1] for name in ("gap", "lemma_3"))
         claim = f"{title}: the gap is below Lemma 3's bound with the measured slope G"
         found.append(difference(claim, lemma_3, gap))

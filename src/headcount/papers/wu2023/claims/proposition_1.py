@@ -7,7 +7,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Bound, decided, false, given
+from ....theory import decided, false, given
 from ....theory.slow import norm
 from .. import quantities, twins
 from ..constants import Constants, Symbols, state
@@ -20,6 +20,7 @@ condition_3 = given("(3): right over left side", lambda k: k.condition_3, 1.0)
 step_size = given("gamma <= 1/C", lambda: jnp.ones(()), lambda k: 1 / k.C / k.gamma)
 within_room = given("the step stays within lambda-bar", room_used, 1.0)
 
+UNKNOWN = "without the claim a step may do anything"
 about_steps = functools.partial(state.claim, proved="Sec. 4.1 and App. C.2")
 about_runs = functools.partial(about_steps, on=Run, given=(condition_2, condition_3, step_size))
 
@@ -34,12 +35,6 @@ def required(setting, form):
     )
 
 
-def promise(setting, form):
-    """(4) at the last step, beside the loss at the start."""
-    k = Constants(setting, form)
-    return Bound(float(k.promised), {"alpha": k.alpha, "gamma": k.gamma, "l_0": k.l_0}, k.l_0)
-
-
 @about_runs(
     "proposition-1",
     "Linear convergence of gradient descent",
@@ -51,7 +46,7 @@ def promise(setting, form):
         "quarter": ("the rate 1 - gamma alpha^2/4 that the printed proof reaches", "E10"),
     },
     right=lambda k: k.promised,
-    bound=promise,
+    trivial=lambda k: k.l_0,
     requires=required,
     quantity="loss",
     notes=("E1", "E4", "E9", "E11"),
@@ -92,6 +87,7 @@ def too_long_a_step():
     "The weights stay within lambda-bar",
     where="Proposition 1, (25)-(34)",
     says=r"\|W_*^t\|_2\le\bar\lambda_*",
+    no_rival="without the claim weights may grow without end",
     forms=HELD,
 )
 def proposition_1_norms(run, k):
@@ -111,6 +107,7 @@ def _(num, run, k):
     "The last hidden layer keeps its smallest singular value",
     where="Proposition 1, (25)",
     says=r"\sigma_{\min}(F_{\rm pre}^t)\ge\alpha/2",
+    no_rival="a singular value is known to be at least zero, and no more",
     forms={
         **HELD,
         "repaired": (
@@ -175,6 +172,7 @@ def step_over_a_kink():
     "One step decreases the loss",
     where="App. C.2, after (37)",
     on=Step,
+    no_rival=UNKNOWN,
     says=r"\ell(\theta^{t+1})\le\ell(\theta^t)-\tfrac\gamma2\|\nabla\ell(\theta^t)\|^2",
     given=(step_size, within_room),
     forms={
@@ -206,6 +204,7 @@ no_kink = given("tokens and values nonnegative: no unit changes sign on the way"
     "One step decreases the loss where no unit changes sign",
     where="App. C.2, after (37)",
     on=SmoothStep,
+    no_rival=UNKNOWN,
     says=r"\ell(\theta^{t+1})\le\ell(\theta^t)-\tfrac\gamma2\|\nabla\ell(\theta^t)\|^2",
     given=(step_size, within_room, no_kink),
     forms=HELD,
@@ -227,6 +226,7 @@ descent_smooth.twin(slow_descent)
     proved="Sec. 4.1",
     on=Step,
     says=r"\gamma\propto N^{-1/2}",
+    no_rival="the constant is compared with itself",
     forms={
         "printed": false("c1 c2 alone grows fourfold", "E23"),
         "corrected": ("N^{-3/2}: C grows at most eightfold; attained as c3 l_0 dominates", "E23"),

@@ -163,6 +163,9 @@ _CURVES: dict[str, tuple[str, ...]] = {
     "diverged_at": (),
 }
 
+_ENDINGS = ("stability", "finite", "diverged_at")
+"""Known of runs that diverge, too: the first comes from the start, the others tell of the end."""
+
 descent = Measurement(
     name="wu2023-descent",
     version=1,
@@ -170,6 +173,7 @@ descent = Measurement(
     outputs=_CURVES,
     estimate=_cost(8e-9),
     may_be_nan=("diverged_at",),
+    endings=_ENDINGS,
 )
 
 drift = Measurement(
@@ -179,6 +183,7 @@ drift = Measurement(
     outputs={**_CURVES, "kernel_from_start": ("epoch",), "kernel_from_previous": ("epoch",)},
     estimate=_cost(3e-8),
     may_be_nan=("diverged_at",),
+    endings=_ENDINGS,
 )
 
 scaled_descent = Measurement(
@@ -188,4 +193,5 @@ scaled_descent = Measurement(
     outputs=_CURVES,
     estimate=_cost(8e-9),
     may_be_nan=("diverged_at",),
+    endings=_ENDINGS,
 )

@@ -17,6 +17,7 @@ from ....lab import (
     paired_difference,
     register,
     separation,
+    steps_below,
     threshold,
 )
 from .curves import SCALINGS, by_seed, draw_curve, finish, with_stability
@@ -56,9 +57,8 @@ def trials(
 
 
 def epochs_needed(loss: Any) -> Any:
-    """First epoch with a loss below a tenth of its start; one more than all where none is."""
-    small = loss < TENFOLD * loss[..., :1]
-    return np.where(small.any(axis=-1), np.argmax(small, axis=-1), loss.shape[-1]) * 1.0
+    """First epoch with a loss below a tenth of its start; infinite: none; NaN: the run died."""
+    return steps_below(loss, TENFOLD * loss[..., :1])
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
