@@ -15,14 +15,17 @@ from headcount.theory._shrink import shrink
 
 SHIPPED = {path.stem: json.loads(path.read_text()) for path in shipped_certificates()}
 BY_HAND = (
-    "deora2024-assumption-3-printed",
-    "deora2024-eq-119-uniform",
+    "deora2024-assumption-3-gaussian",
+    "deora2024-corollary-2-heads-printed",
+    "deora2024-corollary-2-step-printed",
+    "deora2024-eq-121-printed",
     "deora2024-eq-21-printed",
     "deora2024-eq-3-printed",
     "deora2024-fact-2-printed",
-    "deora2024-lemma-16-centre-printed",
+    "deora2024-lemma-12-printed",
     "deora2024-lemma-18-printed",
-    "deora2024-lemma-5-gradient-printed",
+    "deora2024-lemma-2-printed",
+    "deora2024-lemma-5-gradient-same-constant",
     "deora2024-margin-order-printed",
     "deora2024-proposition-3-printed",
     "deora2024-proposition-3-section-7",
