@@ -30,6 +30,7 @@ from ._pytree import arrays_of, axes_of, instance_from
 from ._record import blocks_of, sizes_of
 from ._term import Tape, Term, shown
 from ._verification import Verification
+from ._verify import at_points
 
 BITS = 320
 """At which decisions are made; whoever checks the program makes them again."""
@@ -49,7 +50,7 @@ def export(claim: Claim, certificate: Certificate, path: Path) -> list[str]:
 def certificate_of(lemma: Claim, found: Verification) -> Certificate:
     """The certificate of a verification's counterexample."""
     point = {name: np.asarray(x, dtype=np.float64) for name, x in found.instance.items()}
-    letters = axes_of(lemma.instance_class)
+    letters = axes_of(lemma.on)
     seen = {a: n for name, x in point.items() for a, n in zip(letters[name], x.shape, strict=True)}
     static = {f"size_{name}": found.sizes[name] for name in lemma.on.sized if name not in seen}
     return certify(lemma, lemma.instance(**point, **static), found.variant)
@@ -171,7 +172,7 @@ def _stated(claim: Claim, form: str, instance: Instance) -> Callable[[Mapping[st
         points = {
             name: assembled(name, space, arrays, sizes) for name, space in claim.variables.items()
         }
-        lhs, rhs, checks = claim.at_points(points, form)
+        lhs, rhs, checks = at_points(claim, points, form)
         left, right = jnp.broadcast_arrays(jnp.asarray(lhs), jnp.asarray(claim.factor * rhs))
         return checks, left, right
 
