@@ -14,7 +14,7 @@ from .. import constants, quantities, twins_constants
 from .. import twins as slow
 from ..constants import Constants, state
 from ..fits import fit_start, shape
-from ..records import DIRECTION, SEPARABLE, TRAINING, Start, reached
+from ..records import DIRECTION, SEPARABLE, TRAINING, Start, heads_and_step, reached
 from ..spaces import Whole
 from ..twins_constants import SlowStart
 from .theorem_3 import HIDDEN
@@ -117,12 +117,8 @@ def required(setting: Any, form: str, stable: bool = False) -> tuple[Check, ...]
     """H and eta; `stable` asks for eta beta_1(B)^2 <= 1, too."""
     k = Constants(setting, form)
     most = k.stable_start_step if stable else k.start_step
-    return (
-        Check("required sqrt(H) over sqrt(H)", k.start_root / float(k.H) ** 0.5, 1.0),
-        Check(
-            "eta over its largest value", (most if setting.eta is None else setting.eta) / most, 1.0
-        ),
-    )
+    eta = most if setting.eta is None else setting.eta
+    return heads_and_step("Corollary 5", k, k.start_root, eta, most)
 
 
 @state.claim(

@@ -11,7 +11,15 @@ from ....theory import Check, Given, Positive, Record, Sides, false, given
 from .. import constants, twins_constants, twins_runs
 from ..constants import HESSIAN_TIERS, START_LOSS, Constants, state
 from ..fits import RUNS, fit_labelled, shape
-from ..records import REALIZED, SHORT_STEP, STRETCHED_STEP, WIDE, WIDE_STRETCHED, Run
+from ..records import (
+    REALIZED,
+    SHORT_STEP,
+    STRETCHED_STEP,
+    WIDE,
+    WIDE_STRETCHED,
+    Run,
+    heads_and_step,
+)
 from ..spaces import Whole
 
 on_runs = functools.partial(
@@ -29,10 +37,7 @@ _ANYWHERE = "a run of any step size may go any distance"
 
 def _required(setting: Any, form: str) -> tuple[Check, ...]:
     k = Constants(setting, form)
-    return (
-        Check("(74): required sqrt(H) over sqrt(H)", k.root / float(k.H) ** 0.5, 1.0),
-        Check("eta over its largest value", k.eta / k.longest_step, 1.0),
-    )
+    return heads_and_step("(74)", k, k.root, k.eta, k.longest_step)
 
 
 @on_runs(
