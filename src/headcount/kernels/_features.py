@@ -21,8 +21,12 @@ from jaxtyping import Float
 from ..core import Array
 from ..core._papers import bring_rooms
 
-Factors = tuple[Float[Array, "... _R _p"], ...]
-"""One or two factors of one block, with the same number of rows R."""
+Factors = tuple[Any, ...]
+"""One or two factors (... R p) of one part of a block, with the same number of rows R.
+
+A factor that all outputs of a sample share stands there once. One of integers stands for rows of
+the identity: its inner products are one where the integers are equal, else zero.
+"""
 
 FeatureMap = Callable[[Any, Any, Float[Array, "T d"]], dict[str, Factors]]
 """(model, prepared parameters, one sample) -> the factors of every block."""
@@ -78,39 +82,60 @@ def cheapest(factors: Factors) -> Factors:
 def contract_traced(left: Factors, right: Factors) -> Float[Array, "n1 n2"]:
     """The same contraction inside a JAX program."""
     tile = None
-    for a, b in zip(left, right, strict=True):
-        gram = jnp.einsum("itp,jsp->itjs", a, b)
+    for a, b in zip(*(_spread(side, jnp.repeat) for side in (left, right)), strict=True):
+        ids = a.dtype.kind in "iu"
+        gram = a[:, None, :, None, 0] == b[None, :, None, :, 0] if ids else None
+        gram = jnp.einsum("itp,jsp->ijts", a, b) if gram is None else gram
         tile = gram if tile is None else tile * gram
     assert tile is not None
-    return tile.sum(axis=(1, 3))
+    return tile.sum(axis=(2, 3))
 
 
 def contract_diagonal(factors: Factors) -> Float[np.ndarray, "n"]:
     """K_b(x_j, x_j) for every sample, without the rest of the kernel."""
     total: Float[np.ndarray, "n R R"] | None = None
-    for factor in factors:
-        gram = np.matmul(factor, np.swapaxes(factor, 1, 2))
+    for factor in _spread(factors, np.repeat):
+        ids = factor.dtype.kind in "iu"
+        gram = factor == np.swapaxes(factor, 1, 2) if ids else None
+        gram = np.matmul(factor, np.swapaxes(factor, 1, 2)) if gram is None else gram
         total = gram if total is None else total * gram
     assert total is not None
     return total.sum(axis=(1, 2))
 
 
 def pull_back(factors: Factors, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "..."]:
-    """sum_j v_j (gradient of sample j), as the p1-vector or p1 x p2 matrix it lives in."""
+    """sum_j v_j (gradient of sample j), as the p1-vector or p1 x p2 matrix it lives in.
+
+    Rows of the identity that no sample has are left out.
+    """
     if len(factors) == 1:
         return np.repeat(v, factors[0].shape[1]) @ _rows(factors[0])
-    first, second = factors
+    first, second = _spread(factors, np.repeat)
+    if first.dtype.kind in "iu":
+        known, places = np.unique(first, return_inverse=True)
+        total = np.zeros((len(known), second.shape[2]), second.dtype)
+        np.add.at(total, places.ravel(), _rows(second * v[:, None, None]))
+        return total
     return _rows(first * v[:, None, None]).T @ _rows(second)
 
 
 def push_forward(factors: Factors, Z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "n"]:
     """<gradient of sample j, Z> for every sample; `push_forward(F, pull_back(F, v))` is K v."""
-    n, R = factors[0].shape[:2]
     if len(factors) == 1:
         values = _rows(factors[0]) @ Z
     else:
-        values = np.einsum("jp,jp->j", _rows(factors[0]) @ Z, _rows(factors[1]))
-    return values.reshape(n, R).sum(axis=1)
+        first, second = _spread(factors, np.repeat)
+        ids = first.dtype.kind in "iu"
+        moved = Z[np.unique(first, return_inverse=True)[1].ravel()] if ids else _rows(first) @ Z
+        values = np.einsum("jp,jp->j", moved, _rows(second))
+    R = factors[0].shape[1]
+    return values.reshape(-1, R).sum(axis=1)
+
+
+def _spread(factors: Factors, repeat: Callable[..., Any]) -> Factors:
+    """Factors that all outputs share, once for each of them."""
+    n = max(len(factor) for factor in factors)
+    return tuple(f if len(f) == n else repeat(f, n // len(f), axis=0) for f in factors)
 
 
 def _rows(factor: Float[np.ndarray, "n R p"]) -> Float[np.ndarray, "nR p"]:

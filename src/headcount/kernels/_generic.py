@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from ..core import Array, BadArgument, own_precision
 from ..core import _tree as tree
+from ..core._samples import Samples, count_samples, sample_shapes, take_samples
 from ..models import over_heads
 from ._features import Factors
 
@@ -59,7 +60,7 @@ def output_size(f: Function, params: Any, x: Any) -> int | None:
 def restricted(f: Function, params: Any, names: Sequence[str]) -> tuple[Function, dict[str, Any]]:
     """f as a function of the named blocks only, with flattened output, and their values."""
 
-    def g(moving: dict[str, Any], x: Float[Array, "..."]) -> Float[Array, "o"]:
+    def g(moving: dict[str, Any], x: Samples) -> Float[Array, "o"]:
         return jnp.ravel(f(tree.with_blocks(params, moving), x))
 
     values = tree.blocks(params)
@@ -67,7 +68,7 @@ def restricted(f: Function, params: Any, names: Sequence[str]) -> tuple[Function
 
 
 def jacobian_features(
-    model: Any, params: Any, x: Float[Array, "..."], names: Sequence[str]
+    model: Any, params: Any, x: Samples, names: Sequence[str]
 ) -> dict[str, Factors]:
     """The Jacobian of one sample by block: one factor of shape (o, 1, P_b)."""
     g, values = restricted(*as_trained(model, params), names)
@@ -83,7 +84,7 @@ def jacobian_features(
 def pull_back_outputs(
     model: Any,
     params: Any,
-    x: Float[Array, "n ..."],
+    x: Samples,
     v: Float[Array, "n o"],
     names: Sequence[str],
 ) -> dict[str, Any]:
@@ -94,7 +95,7 @@ def pull_back_outputs(
 
 
 def push_forward_outputs(
-    model: Any, params: Any, x: Float[Array, "n ..."], direction: dict[str, Any]
+    model: Any, params: Any, x: Samples, direction: dict[str, Any]
 ) -> Float[Array, "n o"]:
     """J(x_j) direction for every sample, by one forward pass."""
     g, values = restricted(*as_trained(model, params), tuple(direction))
@@ -108,9 +109,9 @@ def push_forward_outputs(
 def ntk_vector_product(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 ..."],
+    x1: Samples,
     v: Float[Array, "n2 *o"],
-    x2: Float[Array, "n2 ..."] | None = None,
+    x2: Samples | None = None,
     *,
     frozen: Sequence[str] = (),
 ) -> Float[Array, "n1 *o"]:
@@ -121,23 +122,24 @@ def ntk_vector_product(
     """
     x2 = x1 if x2 is None else x2
     names = kept_blocks(params, frozen)
-    columns = jnp.reshape(v, (x2.shape[0], -1))
+    columns = jnp.reshape(v, (count_samples(x2), -1))
     direction = pull_back_outputs(model, params, x2, columns, names)
     product = push_forward_outputs(model, params, x1, direction)
-    return product.reshape(x1.shape[0], *jnp.shape(v)[1:])
+    return product.reshape(count_samples(x1), *jnp.shape(v)[1:])
 
 
 def vector_product_tile(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 ..."],
-    x2: Float[Array, "n2 ..."],
+    x1: Samples,
+    x2: Samples,
     names: tuple[str, ...],
 ) -> dict[str, Float[np.ndarray, "n1o n2o"]]:
     """One tile of the kernel by NTK-vector products, one per output of every sample of x2."""
-    outputs = output_size(*as_trained(model, params), x2[0]) or 1
+    outputs = output_size(*as_trained(model, params), sample_shapes(x2)) or 1
     tiles: dict[str, list[Any]] = {name: [] for name in names}
-    for x in x2:
+    for k in range(count_samples(x2)):
+        x = take_samples(x2, k)
         for name, block in _columns(model, names, outputs, params, x1, x).items():
             tiles[name].append(np.asarray(block).reshape(outputs, -1))
     return {name: np.ascontiguousarray(np.concatenate(t).T) for name, t in tiles.items()}
@@ -148,9 +150,11 @@ def _columns(
     model: Any, names: tuple[str, ...], outputs: int, params: Any, x1: Any, x: Any
 ) -> dict[str, Float[Array, "o n1 o"]]:
     def column(v: Float[Array, "o"]) -> dict[str, Float[Array, "n1 o"]]:
-        direction = pull_back_outputs(model, params, x[None], v[None], names)
+        one = jax.tree.map(lambda leaf: leaf[None], x)
+        direction = pull_back_outputs(model, params, one, v[None], names)
         return {
             name: push_forward_outputs(model, params, x1, {name: direction[name]}) for name in names
         }
 
-    return jax.lax.map(column, jnp.eye(outputs, dtype=x.dtype))
+    dtype = jnp.result_type(*jax.tree.leaves(params))
+    return jax.lax.map(column, jnp.eye(outputs, dtype=dtype))

@@ -22,7 +22,6 @@ from ..core import (
     cast,
     check_count,
     check_finite,
-    check_samples,
     check_shape,
     float64,
     loss_of,
@@ -31,8 +30,9 @@ from ..core import (
     stream,
     total,
 )
-from ..core._checks import check_finite_leaves
+from ..core._checks import check_finite_leaves, check_samples
 from ..core._precision import traced
+from ..core._samples import Samples
 from ..models import over_heads
 from ._generic import as_trained
 from ._linearised import check_labels
@@ -81,9 +81,7 @@ def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
     return _OfModel(model, lambda f, params, x: f(params, x), (x,))
 
 
-def loss_function(
-    model: Function, loss: Loss | str, x: Float[Array, "n T d"], y: Float[Array, "n"]
-) -> Scalar:
+def loss_function(model: Function, loss: Loss | str, x: Samples, y: Float[Array, "n"]) -> Scalar:
     """params -> the loss of the model on the data."""
     check_samples(x, y)
     chosen = loss_of(loss)

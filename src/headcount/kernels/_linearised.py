@@ -21,14 +21,14 @@ from ..core import (
     check_count,
     check_finite,
     check_positive,
-    check_samples,
     check_shape,
     float64,
     loss_of,
     total,
 )
-from ..core._checks import check_finite_leaves
+from ..core._checks import check_finite_leaves, check_samples
 from ..core._results import mappable
+from ..core._samples import Samples
 from ..core._shown import Shown
 from ..models import over_heads
 from ._generic import as_trained
@@ -67,7 +67,7 @@ class LinearisedRun(Shown):
 def train_linearised(
     model: Function,
     initial: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     y: Float[Array, "n"],
     *,
     eta: float,
@@ -118,7 +118,7 @@ def _descend(
     records: int,
     every: int,
     initial: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     x_test: Float[Array, "n_test T d"],
     y: Float[Array, "n"],
     eta: Float[Array, ""],

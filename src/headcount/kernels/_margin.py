@@ -20,12 +20,12 @@ from ..core import (
     cast,
     check_finite,
     check_positive,
-    check_samples,
     check_shape,
     float64,
 )
-from ..core._checks import check_finite_leaves
+from ..core._checks import check_finite_leaves, check_samples
 from ..core._rounding import interval_text
+from ..core._samples import Samples
 from ..core._shown import Shown
 from ..models import over_heads
 from ._linearised import check_signs
@@ -79,7 +79,7 @@ class Margin(Shown):
             "support": len(self.support),
         }
 
-    def direction(self, model: Function, params: Any, x: Float[Array, "n T d"]) -> Any:
+    def direction(self, model: Function, params: Any, x: Samples) -> Any:
         """The maximising direction theta as a parameter pytree, phi_i = grad f(params, x_i)."""
         if self.status == NOT_SEPARABLE:
             raise BadArgument(
@@ -96,16 +96,14 @@ class Margin(Shown):
 
 
 @partial(jax.jit, static_argnums=0)
-def _combined(
-    model: Function, params: Any, x: Float[Array, "n T d"], coefficients: Float[Array, "n"]
-) -> Any:
+def _combined(model: Function, params: Any, x: Samples, coefficients: Float[Array, "n"]) -> Any:
     """sum_i coefficients_i grad f(params, x_i)."""
     _, back = jax.vjp(lambda p: jax.vmap(model, (None, 0))(p, x), params)
     return back(coefficients)[0]
 
 
 @partial(jax.jit, static_argnums=0)
-def _slopes(model: Function, params: Any, direction: Any, x: Float[Array, "n T d"]) -> Array:
+def _slopes(model: Function, params: Any, direction: Any, x: Samples) -> Array:
     """<grad f(params, x_i), direction> for every sample."""
     outputs = jax.vmap(model, (None, 0))
     return jax.jvp(lambda p: outputs(p, x), (params,), (direction,))[1]
@@ -205,7 +203,7 @@ def _gap(signed: Float[Array, "n n"], weights: Float[Array, "n"]) -> float:
 def ntk_margin(
     model: Function,
     params: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     y: Num[Array, "n"],
     *,
     norm: float = NTK_NORM,
@@ -241,7 +239,7 @@ def direction_margins(
     model: Function,
     params: Any,
     direction: Any,
-    x: Float[Array, "n T d"],
+    x: Samples,
     y: Num[Array, "n"],
     *,
     norm: float | None = NTK_NORM,

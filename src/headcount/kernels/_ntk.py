@@ -9,15 +9,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Num
+from jaxtyping import Float
 
-from ..core import Array, check_choice, check_count, own_precision
+from ..core import (
+    Array,
+    check_choice,
+    check_count,
+    own_precision,
+)
 from ..core._memory import available_memory
 from ..core._results import mappable
+from ..core._samples import Samples, count_samples, sample_shapes
 from ..core._shown import Shown
 from ._features import Factors, contract_traced, structured_features
-from ._generic import kept_blocks
+from ._generic import as_trained, kept_blocks, output_size
 from ._plan import MemoryPlan, require_fit
 from ._source import (
     FeatureSource,
@@ -28,9 +35,11 @@ from ._source import (
     model_name,
     prepare,
     sample_features,
+    summed,
     tile_count,
     tile_ranges,
 )
+from ._traced import Part
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -109,8 +118,8 @@ def kernel_dims(ndim: int) -> tuple[str, ...]:
 def ntk(
     model: Any,
     params: Any,
-    x1: Num[Array, "n1 T d"],
-    x2: Num[Array, "n2 T d"] | None = None,
+    x1: Samples,
+    x2: Samples | None = None,
     *,
     blocks: str = "each",
     frozen: Sequence[str] = (),
@@ -121,11 +130,14 @@ def ntk(
 ) -> EmpiricalNTK:
     """The tangent kernel of any f(params, x) between x1 and x2 (x1 with itself by default).
 
+    x1, x2: samples along the first axis: an array, ids as integers, or a pytree of such.
+
     blocks: "each" keeps every parameter block beside the total, "total" only their sum.
     frozen: names of blocks that are not trained and are left out.
     dtype: "float64", whatever JAX's global setting is, or "float32" on request.
-    method: "structured" (factored features, the models of this package), "jacobian" (contraction
-    of the Jacobian, any f), "vector-products" (jvp of vjp, any f), or "auto".
+    method: "structured" (features in factors), "jacobian" (contraction of the Jacobian),
+    "vector-products" (jvp of vjp), all for any f, or "auto": structured, but vector products where
+    the features of two samples do not fit. `plan` says how each block is made.
     tile: samples per side of a tile; memory_limit: bytes, instead of what the machine has free.
     A plan that does not fit is refused before anything is allocated (`KernelTooLarge`).
     """
@@ -164,8 +176,8 @@ def ntk(
 def plan_ntk(
     model: Any,
     params: Any,
-    x1: Num[Array, "n1 T d"],
-    x2: Num[Array, "n2 T d"] | None = None,
+    x1: Samples,
+    x2: Samples | None = None,
     *,
     blocks: str = "each",
     frozen: Sequence[str] = (),
@@ -203,14 +215,20 @@ def planned(
 ) -> tuple[Problem, Any, Any, MemoryPlan]:
     """The checked problem, its samples and its memory plan."""
     kept_blocks(params, frozen)
-    problem, x1 = prepare(model, params, x1, frozen=tuple(frozen), dtype=dtype, method=method)
-    if x2 is not None:
-        x2 = check_inputs("x2", x2, model, dtype)
     limit = (
         available_memory() if memory_limit is None else check_count("memory_limit", memory_limit)
     )
-    n1 = len(x1) if n is None else check_count("n", n)
-    n2 = n1 if x2 is None else len(x2)
+    given, chosen = x1, method
+    problem, x1 = prepare(model, params, given, frozen=tuple(frozen), dtype=dtype, method=chosen)
+    if method == "auto" and 4 * problem.feature_bytes > limit // 8:
+        chosen = "vector-products"
+        problem, x1 = prepare(
+            model, params, given, frozen=tuple(frozen), dtype=dtype, method=chosen
+        )
+    if x2 is not None:
+        x2 = check_inputs("x2", x2, model, dtype)
+    n1 = count_samples(x1) if n is None else check_count("n", n)
+    n2 = n1 if x2 is None else count_samples(x2)
     itemsize, o = np.dtype(dtype).itemsize, problem.width
     one_kernel = n1 * n2 * o * o * itemsize
     copies = 1 + (len(problem.names) if blocks == "each" else 0)
@@ -244,6 +262,7 @@ def planned(
         scratch=side * side * _tile_bytes(problem) + chunk * working,
         file=copies * one_kernel if to_file else 0,
         available=limit,
+        ways=() if problem.method == "vector-products" else problem.layout.ways,
     )
     return problem, x1, x2, plan
 
@@ -253,7 +272,7 @@ def computed_tiles(problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, wanted:
     keep = plan.stored_features
     left = FeatureSource(problem, x1, plan.chunk, keep=keep)
     right = left if x2 is None else FeatureSource(problem, x2, plan.chunk, keep=keep)
-    current: tuple[tuple[int, int], dict[str, Factors]] | None = None
+    current: tuple[tuple[int, int], dict[Part, Factors]] | None = None
     for rows, columns in tile_ranges(plan.n1, plan.n2, plan.tile, symmetric=x2 is None):
         if wanted is not None and not wanted(rows, columns):
             continue
@@ -269,8 +288,8 @@ def computed_tiles(problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, wanted:
 def traced_ntk(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 T d"],
-    x2: Float[Array, "n2 T d"] | None = None,
+    x1: Samples,
+    x2: Samples | None = None,
     *,
     frozen: Sequence[str] = (),
 ) -> dict[str, Float[Array, "n1o n2o"]]:
@@ -281,17 +300,24 @@ def traced_ntk(
     """
     names = kept_blocks(params, frozen)
     fast = structured_features(model)
-    method = "jacobian" if fast is None else "structured"
     prepared = params if fast is None else fast.prepare(model, params)
-    one = partial(sample_features, model, names, method, prepared)
+    one = partial(sample_features, model, names, "structured", prepared)
 
-    def batch(x: Any) -> dict[str, Factors]:
+    def batch(x: Any) -> dict[Part, Factors]:
         merged = partial(jax.tree.map, lambda f: f.reshape(-1, *f.shape[2:]))
         return merged(jax.vmap(one)(x))
 
     left = batch(x1)
     right = left if x2 is None else batch(x2)
-    return {name: contract_traced(left[name], right[name]) for name in names}
+    tiles = summed((part, contract_traced(left[part], right[part])) for part in left)
+    rows, columns = (
+        count_samples(x) * _outputs(model, params, x) for x in (x1, x1 if x2 is None else x2)
+    )
+    return {name: tiles.get(name, jnp.zeros((rows, columns))) for name in names}
+
+
+def _outputs(model: Any, params: Any, x: Any) -> int:
+    return output_size(*as_trained(model, params), sample_shapes(x)) or 1
 
 
 def _tile(problem: Problem, n: int, recomputed_bytes: int, budget: int) -> int:

@@ -37,6 +37,8 @@ class MemoryPlan:
     scratch: int
     file: int
     available: int
+    ways: tuple[str, ...] = ()
+    """How each part of the kernel is made, in words."""
 
     @property
     def peak(self) -> int:
@@ -63,6 +65,7 @@ class MemoryPlan:
             f"  scratch    {decimal(self.scratch):>10}",
             f"  peak       {decimal(self.peak):>10}  of {decimal(self.available)} available",
         ]
+        lines += [f"  {way}" for way in self.ways]
         if self.file:
             lines.append(f"  on disk    {decimal(self.file):>10}")
         return "\n".join(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -12,11 +12,19 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import BadArgument, check_choice, check_finite, check_shape, precision
+from ..core import (
+    BadArgument,
+    check_choice,
+    check_finite,
+    check_shape,
+    precision,
+)
 from ..core._checks import check_finite_leaves
+from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
 from ._contract import contract, empty_aligned
 from ._features import Factors, structured_features
 from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile
+from ._traced import Part, traced_features
 
 METHODS = ("auto", "structured", "jacobian", "vector-products")
 _CHUNK_BYTES = 1 << 23
@@ -27,8 +35,8 @@ class Layout(NamedTuple):
     """Sizes that follow from shapes alone: outputs of f, factors of one sample, temporaries."""
 
     outputs: int | None
-    factors: dict[str, tuple[tuple[int, ...], ...]]
-    """The shapes (o, R, p) of every factor."""
+    factors: dict[Part, tuple[tuple[int, ...], ...]]
+    """The shapes (o, R, p) of every factor of every part; o is 1 where outputs share it."""
     temporaries: int
     """Numbers in the intermediate arrays of one sample, estimated as four of the largest."""
 
@@ -40,7 +48,21 @@ class Layout(NamedTuple):
     @property
     def rows(self) -> int:
         """The largest number of GEMM rows per sample, o R: what a tile of pairs is made of."""
-        return max(shape[0] * shape[1] for shapes in self.factors.values() for shape in shapes)
+        sizes = [shape[0] * shape[1] for shapes in self.factors.values() for shape in shapes]
+        return max(sizes, default=1)
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """How each part of the kernel is made, in words."""
+        ways = (_way(name, shapes) for (name, _), shapes in self.factors.items())
+        return tuple(dict.fromkeys(ways))
+
+
+def _way(name: str, shapes: tuple[tuple[int, ...], ...]) -> str:
+    R, sizes = shapes[0][1], " and ".join(str(shape[2]) for shape in shapes)
+    if len(shapes) == 1:
+        return f"{name}: the gradient, {sizes} numbers"
+    return f"{name}: products over {R} position{'s' if R > 1 else ''}, of {sizes} numbers"
 
 
 @dataclass(frozen=True)
@@ -74,7 +96,7 @@ class Problem:
 
 def prepare(
     model: Any, params: Any, x: Any, *, frozen: tuple[str, ...], dtype: str, method: str
-) -> tuple[Problem, Float[np.ndarray, "n ..."]]:
+) -> tuple[Problem, Samples]:
     """Check model, parameters and samples, and bring both to one precision."""
     with precision(dtype):
         check_choice("method", method, METHODS)
@@ -86,36 +108,27 @@ def prepare(
         check_params(model, params)
         samples = check_inputs("x1", x, model, dtype)
         names = kept_blocks(params, frozen)
-        fast = structured_features(model)
-        if method == "structured" and fast is None:
-            raise BadArgument(
-                "method", method, f"is not known for {model_name(model)}", fix="use method='auto'"
-            )
-        if method == "auto":
-            method = "jacobian" if fast is None else "structured"
-        structured = fast is not None and method == "structured"
+        method = "structured" if method == "auto" else method
+        structured = structured_features(model) is not None and method == "structured"
         prepared = _prepared(model, params) if structured else params
-        layout = _layout(
-            model, names, method, dtype, _shapes(params), _shapes(prepared), samples.shape[1:]
-        )
+        one = sample_shapes(samples)
+        sample = (jax.tree.structure(one), tuple((s.shape, s.dtype) for s in jax.tree.leaves(one)))
+        layout = _layout(model, names, method, dtype, _shapes(params), _shapes(prepared), sample)
     return Problem(model, params, prepared, names, dtype, method, layout), samples
 
 
-def check_inputs(argument: str, x: Any, model: Any, dtype: str) -> Float[np.ndarray, "n ..."]:
-    """Samples as a finite NumPy array of `dtype`: (n, T, d) for the models of this package."""
-    samples = _numbers(argument, x, dtype)
-    if samples.ndim == 0 or samples.size == 0:
-        raise BadArgument(
-            argument, f"array of shape {samples.shape}", "holds no sample", fix="give n >= 1"
-        )
-    if hasattr(model, "shapes"):
-        T = getattr(model, "T", None)
-        check_shape(argument, samples, (None, T, getattr(model, "d", None)))
-        D = getattr(model, "D", None)
-        if D is not None and samples[0].size != D:
-            fix = f"give samples of {D} numbers each, or build the model for these"
-            shown = f"array of shape {samples.shape}"
-            raise BadArgument(argument, shown, f"needs T d = {D}", fix=fix)
+def check_inputs(argument: str, x: Any, model: Any, dtype: str) -> Any:
+    """Finite samples, floats in `dtype`: (n, T, d) for the models of this package."""
+    if not hasattr(model, "shapes"):
+        return as_samples(argument, x, dtype)
+    samples = as_samples(argument, _numbers(argument, x, dtype), dtype)
+    T = getattr(model, "T", None)
+    check_shape(argument, samples, (None, T, getattr(model, "d", None)))
+    D = getattr(model, "D", None)
+    if D is not None and samples[0].size != D:
+        fix = f"give samples of {D} numbers each, or build the model for these"
+        shown = f"array of shape {samples.shape}"
+        raise BadArgument(argument, shown, f"needs T d = {D}", fix=fix)
     return samples
 
 
@@ -148,7 +161,7 @@ def _layout(
     dtype: str,
     params: tuple[Any, tuple[tuple[int, ...], ...]],
     prepared: tuple[Any, tuple[tuple[int, ...], ...]],
-    sample: tuple[int, ...],
+    sample: tuple[Any, tuple[tuple[tuple[int, ...], Any], ...]],
 ) -> Layout:
     """Traced once per combination of shapes; nothing is computed."""
     with precision(dtype):
@@ -157,18 +170,18 @@ def _layout(
             leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
             return jax.tree.unflatten(structure, leaves)
 
-        outputs = output_size(
-            model,
-            abstract(*params),
-            jax.ShapeDtypeStruct(sample, dtype),
-        )
-        batch = jax.ShapeDtypeStruct((_MARKER, *sample), dtype)
+        def samples(*lead: int) -> Any:
+            leaves = [jax.ShapeDtypeStruct((*lead, *shape), kind) for shape, kind in sample[1]]
+            return jax.tree.unflatten(sample[0], leaves)
+
+        outputs = output_size(model, abstract(*params), samples())
+        batch = samples(_MARKER)
         program, shapes = jax.make_jaxpr(
             partial(_vmapped, model, names, method), return_shape=True
         )(abstract(*prepared), batch)
     arrays = [v.aval.shape for e in program.eqns for v in e.outvars]
     largest = max((math.prod(s) // _MARKER for s in arrays if _MARKER in s), default=0)
-    factors = {name: tuple(f.shape[1:] for f in block) for name, block in shapes.items()}
+    factors = {part: tuple(f.shape[1:] for f in block) for part, block in shapes.items()}
     return Layout(outputs, factors, 4 * largest)
 
 
@@ -185,36 +198,32 @@ def chunk_size(working: int) -> int:
 class FeatureSource:
     """The features of one set of samples: all kept, or computed for each range that is asked."""
 
-    def __init__(
-        self, problem: Problem, x: Float[np.ndarray, "n ..."], chunk: int, *, keep: bool
-    ) -> None:
-        self.problem = problem
-        self.x = x
+    def __init__(self, problem: Problem, x: Any, chunk: int, *, keep: bool) -> None:
+        self.problem, self.x, self.n = problem, x, count_samples(x)
         # Chunks of equal size: the padding of the last one is computed for nothing.
-        self.chunk = -(-len(x) // -(-len(x) // chunk))
-        self._kept = self._compute(0, len(x)) if keep else None
+        self.chunk = -(-self.n // -(-self.n // chunk))
+        self._kept = self._compute(0, self.n) if keep else None
 
-    def rows(self, start: int, stop: int) -> dict[str, Factors]:
+    def rows(self, start: int, stop: int) -> dict[Part, Factors]:
         """The factors (samples x outputs, R, p) of samples start..stop."""
         if self._kept is None:
             return self._compute(start, stop)
-        o = self.problem.width
-        return {
-            name: tuple(factor[start * o : stop * o] for factor in factors)
-            for name, factors in self._kept.items()
-        }
+        found = {}
+        for part, factors in self._kept.items():
+            counts = [len(factor) // self.n for factor in factors]
+            pairs = zip(factors, counts, strict=True)
+            found[part] = tuple(factor[start * o : stop * o] for factor, o in pairs)
+        return found
 
-    def _compute(self, start: int, stop: int) -> dict[str, Factors]:
-        shapes = self.problem.layout.factors
-        kept = {
-            name: tuple(
-                empty_aligned((stop - start, *shape), self.problem.dtype) for shape in factors
-            )
-            for name, factors in shapes.items()
-        }
+    def _compute(self, start: int, stop: int) -> dict[Part, Factors]:
+        kept: dict[Part, Factors] = {}
         for low in range(start, stop, self.chunk):
             high = min(low + self.chunk, stop)
             for name, factors in self._chunk(low, high).items():
+                if name not in kept:
+                    shapes = [(stop - start, *factor.shape[1:]) for factor in factors]
+                    pairs = zip(shapes, factors, strict=True)
+                    kept[name] = tuple(empty_aligned(s, str(f.dtype)) for s, f in pairs)
                 for whole, part in zip(kept[name], factors, strict=True):
                     whole[low - start : high - start] = part[: high - low]
         return {
@@ -222,11 +231,10 @@ class FeatureSource:
             for name, factors in kept.items()
         }
 
-    def _chunk(self, low: int, high: int) -> dict[str, Any]:
+    def _chunk(self, low: int, high: int) -> dict[Part, Any]:
         """Features of at most one chunk; the last one is padded, so that XLA compiles once."""
-        x = self.x[low:high]
-        if high - low < self.chunk:
-            x = np.concatenate([x, np.repeat(x[-1:], self.chunk - (high - low), axis=0)])
+        at = np.minimum(np.arange(low, low + self.chunk), high - 1)
+        x = take_samples(self.x, slice(low, high) if high - low == self.chunk else at)
         p = self.problem
         with precision(p.dtype):
             features = _batch(p.model, p.names, p.method, p.prepared, x)
@@ -238,7 +246,7 @@ def kernel_tile(
     right: FeatureSource,
     rows: tuple[int, int],
     columns: tuple[int, int],
-    left_features: dict[str, Factors] | None = None,
+    left_features: dict[Part, Factors] | None = None,
 ) -> dict[str, Float[np.ndarray, "r c"]]:
     """The kernel between two ranges of samples, by block.
 
@@ -251,21 +259,33 @@ def kernel_tile(
             tiles = vector_product_tile(
                 problem.model,
                 problem.params,
-                left.x[slice(*rows)],
-                right.x[slice(*columns)],
+                take_samples(left.x, slice(*rows)),
+                take_samples(right.x, slice(*columns)),
                 problem.names,
             )
     else:
         a = left.rows(*rows) if left_features is None else left_features
         b = a if diagonal else right.rows(*columns)
         with np.errstate(over="ignore", invalid="ignore"):
-            tiles = {name: contract(a[name], b[name]) for name in problem.names}
+            found = summed((part, contract(a[part], b[part])) for part in a)
+        o, dtype = problem.width, problem.dtype
+        shape = ((rows[1] - rows[0]) * o, (columns[1] - columns[0]) * o)
+        # A block that does not enter the function has no part at all.
+        tiles = {n: found[n] if n in found else np.zeros(shape, dtype) for n in problem.names}
     for name, tile in tiles.items():
         check_held(problem, tile, f"block {name} of the kernel")
     if diagonal:
         for tile in tiles.values():
             np.copyto(tile, tile.T, where=np.tri(len(tile), k=-1, dtype=bool))
     return tiles
+
+
+def summed(parts: Iterable[tuple[Part, Any]]) -> dict[str, Any]:
+    """The sums of the parts of every block."""
+    blocks: dict[str, Any] = {}
+    for (name, _), tile in parts:
+        blocks[name] = blocks[name] + tile if name in blocks else tile
+    return blocks
 
 
 def check_held(problem: Problem, values: Float[np.ndarray, "..."], what: str) -> None:
@@ -298,18 +318,21 @@ def tile_count(n1: int, n2: int, tile: int, *, symmetric: bool) -> int:
 
 def sample_features(
     model: Any, names: tuple[str, ...], method: str, prepared: Any, x: Any
-) -> dict[str, Factors]:
+) -> dict[Part, Factors]:
     """Factors (o, R, p) of one sample, blocks that are not named left out."""
-    fast = structured_features(model) if method == "structured" else None
+    if method != "structured":
+        jacobian = jacobian_features(model, prepared, x, names)
+        return {(name, 0): factors for name, factors in jacobian.items()}
+    fast = structured_features(model)
     if fast is None:
-        return jacobian_features(model, prepared, x, names)
+        return traced_features(model, prepared, x, names)
     features = fast.features(model, prepared, x)
-    return {name: tuple(factor[None] for factor in features[name]) for name in names}
+    return {(name, 0): tuple(factor[None] for factor in features[name]) for name in names}
 
 
 def _vmapped(
     model: Any, names: tuple[str, ...], method: str, prepared: Any, x: Any
-) -> dict[str, Factors]:
+) -> dict[Part, Factors]:
     return jax.vmap(partial(sample_features, model, names, method, prepared))(x)
 
 

@@ -26,6 +26,7 @@ from ..core import (
     stream,
 )
 from ..core._results import mappable
+from ..core._samples import Samples, count_samples, take_samples
 from ..core._shown import Shown
 from ._features import contract_diagonal, pull_back, push_forward
 from ._generic import pull_back_outputs, push_forward_outputs
@@ -48,7 +49,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         self,
         model: Any,
         params: Any,
-        x: Float[Array, "n T d"],
+        x: Samples,
         *,
         frozen: Sequence[str] = (),
         dtype: str = "float64",
@@ -61,7 +62,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         self._stored = problem.method == "structured"
         chunk = chunk_size(problem.working_bytes)
         self._source = FeatureSource(problem, samples, chunk, keep=self._stored)
-        size = len(samples) * problem.width
+        size = count_samples(samples) * problem.width
         super().__init__(np.dtype(dtype), (size, size))
 
     def _matvec(self, v: Float[np.ndarray, "n *column"]) -> Float[np.ndarray, "n"]:
@@ -73,7 +74,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         return product
 
     def _by_features(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
-        features = self._source.rows(0, len(self._source.x))
+        features = self._source.rows(0, self._source.n)
         parts = [push_forward(f, pull_back(f, v)) for f in features.values()]
         return np.sum(parts, axis=0, dtype=self.dtype)
 
@@ -82,19 +83,28 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
 
     def _by_passes(self, v: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
         p, x, chunk = self.problem, self._source.x, self._source.chunk
-        v = v.reshape(len(x), p.width)
-        starts = range(0, len(x), chunk)
+        v = v.reshape(self._source.n, p.width)
+        starts = range(0, self._source.n, chunk)
         with precision(p.dtype):
             direction: Any = None
             for s in starts:
-                part = _pull(p.model, p.names, p.params, x[s : s + chunk], v[s : s + chunk])
+                part = _pull(
+                    p.model,
+                    p.names,
+                    p.params,
+                    take_samples(x, slice(s, s + chunk)),
+                    v[s : s + chunk],
+                )
                 direction = part if direction is None else jax.tree.map(jnp.add, direction, part)
-            values = [_push(p.model, p.params, x[s : s + chunk], direction) for s in starts]
+            values = [
+                _push(p.model, p.params, take_samples(x, slice(s, s + chunk)), direction)
+                for s in starts
+            ]
             return np.concatenate([np.asarray(value).reshape(-1) for value in values])
 
     def diagonal(self) -> Float[np.ndarray, "n"]:
         """K(x_j, x_j) for every sample and output, chunk by chunk."""
-        n, chunk, o = len(self._source.x), self._source.chunk, self.problem.width
+        n, chunk, o = self._source.n, self._source.chunk, self.problem.width
         out = np.zeros(n * o)
         for s in range(0, n, chunk):
             e = min(s + chunk, n)

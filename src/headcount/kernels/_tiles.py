@@ -23,9 +23,14 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Activation, Array, BadArgument, check_choice
+from ..core import (
+    Activation,
+    BadArgument,
+    check_choice,
+)
 from ..core._files import replacing, sync_to_disk
 from ..core._hdf5 import check_self_contained
+from ..core._samples import Samples
 from ._ntk import BLOCKS, computed_tiles, kernel_dims, planned
 from ._plan import MemoryPlan, require_fit
 from ._source import Problem, model_name, tile_count, tile_ranges
@@ -73,8 +78,8 @@ class TiledNTK:
 def ntk_to_file(
     model: Any,
     params: Any,
-    x1: Float[Array, "n1 T d"],
-    x2: Float[Array, "n2 T d"] | None = None,
+    x1: Samples,
+    x2: Samples | None = None,
     *,
     file: str | Path,
     blocks: str = "total",
@@ -119,8 +124,8 @@ def fingerprint(
     return {
         "model": describe(problem.model),
         "params": _digest(*leaves),
-        "x1": _digest(x1),
-        "x2": "" if x2 is None else _digest(x2),
+        "x1": _digest(*jax.tree.leaves(x1)),
+        "x2": "" if x2 is None else _digest(*jax.tree.leaves(x2)),
         "trained": ",".join(problem.names),
         "blocks": ",".join(kept),
         "dtype": problem.dtype,

@@ -173,18 +173,19 @@ def difference_from(
 
 def proportion(hits: Num[Array, "seed"]) -> Estimate:
     """The share of seeds that hit (1, not 0), with the interval of Clopper and Pearson."""
-    from scipy import stats
+    from scipy import special
 
     sample, died, never = _sample(hits)
-    if not sample.size:
+    n, k = sample.size, sample.sum()
+    if not n:
         return Estimate(math.nan, math.nan, math.nan, 0, died, never)
-    test = stats.binomtest(int(sample.sum()), sample.size)
 
     def ends(confidence: float) -> tuple[float, float]:
-        low, high = test.proportion_ci(confidence, method="exact")
-        return float(low), float(high)
+        tail = (1 - confidence) / 2
+        low = special.betaincinv(k, n - k + 1, tail) if k else 0.0
+        return float(low), float(special.betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
 
-    return _with_ends(float(sample.mean()), ends, sample.size, died, never)
+    return _with_ends(float(k / n), ends, n, died, never)
 
 
 def steps_below(curves: Num[Array, "*runs step"], level: Any) -> Num[Array, "*runs"]:

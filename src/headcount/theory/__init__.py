@@ -20,8 +20,6 @@ from ._claim import generator as generator
 from ._compare import Compared as Compared
 from ._compare import compare as compare
 from ._count import Answer as Answer
-from ._count import Practice as Practice
-from ._count import practice as practice
 from ._count import theorem_answers as theorem_answers
 from ._errata import Erratum as Erratum
 from ._errata import add_errata as add_errata
@@ -52,6 +50,10 @@ from ._lemma import Lemma as Lemma
 from ._lemma import equality as equality
 from ._lemma import given as given
 from ._lemma import lemma as lemma
+from ._portable import certificate_of as certificate_of
+from ._portable import export as export
+from ._practice import Practice as Practice
+from ._practice import practice as practice
 from ._pytree import Batch as Batch
 from ._pytree import instance_class as instance_class
 from ._recheck import Recheck as Recheck
@@ -65,6 +67,7 @@ from ._registry import claims as claims
 from ._registry import offer_claims as offer_claims
 from ._search import Budget as Budget
 from ._setting import PlainSetting as PlainSetting
+from ._setting import resized as resized
 from ._shipped import certificate_named as certificate_named
 from ._shipped import read_shipped as read_shipped
 from ._shipped import shipped_certificates as shipped_certificates

@@ -27,9 +27,11 @@ class Erratum:
     used: str
     harmless: bool = True
     """Whether the paper's main results stand with no or with the stated change of constants."""
+    checked: str = ""
+    """What a second look at the paper's text alone found; of a counterexample, its form says it."""
 
     def __post_init__(self) -> None:
-        for name in ("id", "where", "printed", "problem", "used"):
+        for name in ("id", "where", "printed", "problem", "used", "checked"):
             check_kind(name, getattr(self, name), str, fix="write it as text")
         check_kind("harmless", self.harmless, bool, fix="use true or false")
         if "/" not in self.id:
@@ -145,6 +147,8 @@ def _section(erratum: Erratum, shipped: list[Certificate]) -> list[str]:
     for line in _counterexamples(erratum, shipped):
         lines.append(f"- **Counterexample:** {line}")
     lines.append(f"- **Used here:** {erratum.used}")
+    if erratum.checked:
+        lines.append(f"- **Checked again:** {erratum.checked}")
     related = ", ".join(f"`{claim.id}`" for claim in _related(erratum))
     if related:
         lines.append(f"- **Claims:** {related}")

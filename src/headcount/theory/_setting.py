@@ -1,7 +1,7 @@
 """What the engine asks of a paper's setting: the numbers behind a right side, without any data."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from ..training import TrainConfig
 
@@ -37,6 +37,20 @@ class Setting(Protocol):
 
     def describe(self) -> str:
         """One line for people."""
+
+
+S = TypeVar("S")
+
+
+def resized(setting: S, **changes: Any) -> S:
+    """A dataclass with other numbers, unchecked: a search makes them out of numbers that were.
+
+    Head counting makes tens of thousands; what a user gives is checked by the constructor.
+    """
+    names = setting.__dataclass_fields__  # type: ignore[attr-defined]
+    made = object.__new__(type(setting))
+    vars(made).update((name, changes.get(name, getattr(setting, name))) for name in names)
+    return made
 
 
 @dataclass(frozen=True)

@@ -313,7 +313,7 @@ class _Search:
         points = {name: np.asarray(x).tolist() for name, x in self._points(flat).items()}
         sides = float(arb(lhs)), float(arb(rhs))
         excess = (arb(lhs) - arb(rhs)).str(3, radius=False)
-        return {"instance": points, "sides": sides, "excess": excess}
+        return {"instance": points, "sizes": self.sizes, "sides": sides, "excess": excess}
 
 
 _OPEN, _CLOSE, _CLOSED = range(3)

@@ -9,9 +9,12 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+import xarray as xr
 
 from headcount.core import float64, stream
+from headcount.lab import Source
 from headcount.papers import arda2026
+from headcount.papers.arda2026.figures import fig2, fixed_width, samples, sentences, tokens
 from headcount.theory import Kind, Outcome, claims, judge
 
 OURS = {name: claims[name] for name in claims if name.startswith("arda2026/")}
@@ -60,6 +63,26 @@ def test_every_quotation_is_in_the_paper_and_a_changed_one_is_not() -> None:
     assert [name for name, says in found.items() if folded(says) not in paper] == []
     printed = found["arda2026/lemma-5 printed"]
     assert folded(printed.replace("sigma_2", "sigma_3")) not in paper
+
+
+def test_what_verdicts_judge_is_in_the_paper() -> None:
+    paper, sources = the_paper(), [s for s in vars(sentences).values() if isinstance(s, Source)]
+    assert len(sources) == 11
+    assert [source for source in sources if folded(source.says) not in paper] == []
+
+
+def test_an_upper_bound_has_a_one_sided_test() -> None:
+    """O(L) memory, a logarithm of n, no growth with T, a rate in tau: less is no failure."""
+    assert samples.NO_POWER[0] == tokens.NO_GROWTH[0] == fixed_width.AT_LEAST_HALF[0] == -math.inf
+    data = xr.Dataset(
+        {"state_bytes": (("model", "L"), [[8.0, 8.0], [1.0, 1.0]])},
+        coords={"model": ["Transformer", "IndRNN"], "L": [4, 16]},
+    )
+    assert [found.outcome for found in fig2._memory(data)] == ["confirmed", "confirmed"]
+    assert {found.source for found in fig2._memory(data)} == {sentences.MEMORY}
+    assert fig2._memory(data.assign(state_bytes=data.state_bytes * data.L**1.5))[0].outcome == (
+        "not confirmed"
+    )
 
 
 def test_each_refuted_form_is_called_by_its_role() -> None:

@@ -17,6 +17,8 @@ _find = facade(
     fast="deora2024_path deora2024_chunk",
     kernel="features_deora2024",
     setting="Setting",
+    definition_1="good_start mixture_margins GoodStart",
+    theorem_runs="where_it_applies",
 )
 
 

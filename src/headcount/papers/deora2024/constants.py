@@ -392,6 +392,13 @@ class Constants(Table):
         return 2**0.5 * beta_1(s.B_2, self.R, s.T, s.readout)
 
 
+def START_LOSS(k: Any) -> Any:
+    """L(theta_0): what is known of a run that descends."""
+    return k.symbols.L_0
+
+
+NO_SIZE = "a derivative has no size that is known without computing it"
+"""Why bounds of derivatives have no trivial rival."""
 state = Statements("deora2024", Constants, SlowConstants)
 HESSIAN_TIERS = {
     "v2": ("the later text, with an extra factor d", "E9"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +17,16 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...data import Dataset
-from ...theory import Batch, Box, Fraction, Positive, Record, Static
+from ...theory import Batch, Box, Fraction, Positive, Record, Shape, Static
 from ...theory.families import log_uniform, safe_norm
 from . import mixture_constants
 from .dm1 import DM1
-from .spaces import Entries, Labels
+from .spaces import Entries, Labels, Whole
+
+
+def share(form: str) -> int:
+    """The start's centre is zeta u_* over this: 2 in (102), 4 where the first phase ends."""
+    return 2 if form in ("printed", "uniform") else 4
 
 
 class Levels(Positive):
@@ -72,7 +77,10 @@ class Mixture(Record):
     eps = Fraction(low=1e-6, high=0.999)
     L = Static(1)
 
-    shapes = ({"I": 2, "M": 2, "d": 4, "L": 1}, {"I": 2, "M": 1, "d": 3, "L": 2})
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        {"I": 2, "M": 2, "d": 4, "L": 1},
+        {"I": 2, "M": 1, "d": 3, "L": 2},
+    )
 
     def within(self) -> Self:
         """Noise bounds of up to 2 S^2."""
@@ -133,10 +141,9 @@ class Mixture(Record):
         """sqrt(S^2 + Z^2 + 2 Z_nu/M), at least 1."""
         return jnp.maximum(1.0, mixture_constants.token_bound(self.S, self.Z, self.Z_nu, self.M))
 
-    @property
-    def row(self) -> Float[Array, "d"]:
-        """The row (zeta/4) u_* + p of the two-phase start."""
-        return self.zeta / 4 * self.u_star + self.p
+    def row(self, form: str) -> Float[Array, "d"]:
+        """The row of a start: (zeta/4) u_* + p of the first phase, (zeta/2) u_* + p of (102)."""
+        return self.zeta / share(form) * self.u_star + self.p
 
     @property
     def P(self) -> Float[Array, ""]:
@@ -158,6 +165,25 @@ class Mixture(Record):
         if not np.all((self.kind == 0) | (self.kind == 1)) or np.any(np.sum(self.kind, 1) != 1):
             return "each row of kind must pick one pattern: a single 1 among zeros"
         return None
+
+
+class Signed(Mixture):
+    """A sample, the probability delta, n samples in all, and H fair signs alpha_h."""
+
+    delta = Fraction(low=1e-6, high=1 - 1e-6)
+    n = Whole(high=1e9)
+    H = Static(3)
+
+    shapes = tuple({**one, "H": H} for one, H in zip(Mixture.shapes, (3, 16), strict=True))
+    slopes = False
+
+
+class ManyHeads(Mixture):
+    """A sample, delta, n samples in all, and any number of heads H."""
+
+    delta = Fraction(low=1e-6, high=1 - 1e-6)
+    n = Whole(high=1e9)
+    H = Whole(high=1e30)
 
 
 class SureMixture(Mixture):

@@ -59,6 +59,7 @@ paper = Paper(
     leading=("deora2024/eq-70", "deora2024/corollary-1-1", "deora2024/corollary-1-3"),
     errata=f"{_HERE}:notes.toml",
     certificates=_HERE,
+    quotes=f"{_HERE}:quotes.toml",
     facts=(f"{_HERE}.scalar_facts",),
     choices=f"{_HERE}:choices.toml",
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
 from ...core import check_choice, check_count, check_nonnegative, check_positive
+from ...theory import resized
 from ...training import TrainConfig, build
 from . import constants
 from .definition_1 import check_model, good_start
@@ -147,7 +148,7 @@ class Setting:
     ) -> Setting:
         """Another H, K or eta; `step_size="default"` is the theorem's largest again."""
         eta = self.eta if step_size is None else step_size
-        return replace(
+        return resized(
             self,
             H=self.H if width is None else width,
             K=self.K if steps is None else steps,

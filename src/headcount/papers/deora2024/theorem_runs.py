@@ -164,7 +164,7 @@ def _asked(
     with float64():
         done = seen(whole, jax.tree.map(np.asarray, jax.jit(simulate)(whole)))
     yield _ON_RUNS, done, run, tier
-    yield ("corollary-3",), done, run, "printed" if tier == "v2" else tier
+    yield ("corollary-3", "corollary-3-distance"), done, run, "printed" if tier == "v2" else tier
     stable = run_instance(s, tier, "theorem-4", eta)
     yield ("lemma-11",), stable, stable, tier
     population = population_instance(stable, tier, eta)

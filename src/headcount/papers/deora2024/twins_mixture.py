@@ -52,10 +52,10 @@ class SlowMixture:
             for p, m, o in zip(plus, minus, others, strict=True)
         ]
 
-    @property
-    def row(self) -> list[Any]:
-        """The row (zeta/4) u_* + p of the two-phase start."""
-        return [self.zeta / 4 * u + p for u, p in zip(self.u_star, self.p, strict=True)]
+    def row(self, form: str) -> list[Any]:
+        """The row of a start."""
+        centre = self.zeta / (2 if form in ("printed", "uniform") else 4)
+        return [centre * u + p for u, p in zip(self.u_star, self.p, strict=True)]
 
     def root_2T(self) -> Any:
         """sqrt(2T)."""
@@ -66,9 +66,9 @@ class SlowMixture:
         total = self.num.total([dot(x, self.u_star) for x in self.X])
         return self.y * total / (self.S * self.root_2T())
 
-    def tangent_margin(self) -> tuple[Any, Any]:
+    def tangent_margin(self, form: str) -> tuple[Any, Any]:
         """m(X, y) in closed form: the linear margin and y 1^T r Cov-weighted."""
-        along = [dot(x, self.row) for x in self.X]
+        along = [dot(x, self.row(form)) for x in self.X]
         centred = [(a - self.num.total(along) / self.T) / self.T for a in along]
         pulled = self.num.total([dot(r, centred) for r in self.scores()])
         size = self.S * self.S * self.num.sqrt(self.num.number(2 * (self.M + 1)))
@@ -88,3 +88,8 @@ class SlowMixture:
         loose = self.P * T**2 * num.sqrt(T) * (self.S + self.Z) ** 3
         cost = self.P * T * self.R**3 if form == "sharp" else loose
         return lead * bracket - cost + self.gamma_lin()
+
+    def head_slope(self) -> Any:
+        """(118)."""
+        T = self.num.number(self.T)
+        return 2 * self.R**3 * T * (self.S + self.P) + self.num.sqrt(T) * self.R

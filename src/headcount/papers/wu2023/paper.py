@@ -46,5 +46,6 @@ paper = Paper(
     certificates=_HERE,
     facts=(f"{_HERE}.scalar_facts",),
     choices=f"{_HERE}:choices.toml",
+    quotes=f"{_HERE}:quotes.toml",
     figures=tuple(f"{_HERE}.figures.{name}" for name in FIGURES),
 )

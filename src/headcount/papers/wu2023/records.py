@@ -53,13 +53,28 @@ class Rows(Record):
 
     Phi = _sized("n", "d")
 
-    shapes = ({"n": 3, "d": 2}, {"n": 2, "d": 1}, {"n": 2, "d": 3})
+    shapes: ClassVar[tuple[Shape, ...]] = (
+        {"n": 3, "d": 2},
+        {"n": 2, "d": 1},
+        {"n": 2, "d": 3},
+    )
 
     @classmethod
     def structured(cls, rng: np.random.Generator, drawn: dict[str, Array]) -> dict[str, Array]:
         """Rows of different lengths."""
         lengths = np.exp(rng.uniform(-1, 1, (*drawn["Phi"].shape[:2], 1)))
         return {"Phi": lengths * drawn["Phi"]}
+
+
+class ManyRows(Rows):
+    """Rows of N >= d^4 samples, as Lemmas 17 to 19 ask."""
+
+    shapes = ({"n": 16, "d": 2}, {"n": 3, "d": 1})
+
+    def outside(self) -> str | None:
+        """Fewer samples are no case of these lemmas."""
+        n, d = self.Phi.shape
+        return super().outside() if n >= d**4 else f"N = {n} is below d^4 = {d**4}"
 
 
 class Network(Record):
@@ -170,16 +185,16 @@ class SmoothMove(Move):
 
 
 class Values(Record):
-    """Rows Phi that attention has made, and standard normals for W_V; d_m >= N."""
+    """Rows Phi that attention has made, and standard normals for W_V; d_m >= N and d_m >= d."""
 
     Phi = _sized("n", "d")
     W_V = Reals("d_m", "d", drawn=(1.0, 1.5))
 
-    shapes = ({"n": 2, "d": 2, "d_m": 3}, {"n": 1, "d": 3, "d_m": 1})
+    shapes = ({"n": 2, "d": 2, "d_m": 3}, {"n": 1, "d": 3, "d_m": 3})
 
     def outside(self) -> str | None:
-        """alpha needs d_m >= N."""
-        return "d_m is below N" if self.W_V.shape[0] < self.Phi.shape[0] else None
+        """alpha needs d_m >= N, the theorems d_m >= d."""
+        return "d_m is below N or d" if len(self.W_V) < max(self.Phi.shape) else None
 
 
 class SumOfProducts(Record):
@@ -261,8 +276,14 @@ class FirstToken(Record):
     @property
     def Phi(self) -> Float[Array, "N d"]:
         """What the first token attends to."""
-        theta: Any = self  # the blocks that attention reads have the names of an encoder's
+        theta: Any = self  # the blocks that are read have the names of an encoder's
         return (of.attention(self, theta)[:, :1] @ self.X)[:, 0]
+
+    @property
+    def F_pre(self) -> Float[Array, "N d_m"]:
+        """The last hidden layer, of all tokens."""
+        theta: Any = self
+        return of.features(self, theta)
 
 
 class WidthTable(Record):

@@ -30,6 +30,7 @@ from ....lab import (
 from .errors_at_start import approximation, linearisation
 from .problem import RADIUS, STEP_FACTORS, TEACHERS, complete, teacher_student
 from .reference_numbers import FAITHFUL, RELEASED, WORDS, ReferenceSlope
+from .sentences import DECREASE, SLOPES
 from .training import TRACE_POINTS, training
 
 if TYPE_CHECKING:
@@ -136,10 +137,12 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     m = data["m"].values
     found = []
     for name, title in PANELS.items():
-        found.append(fitted_exponent(f"the {title} falls like m^(-1/2)", data, name, HALF))
+        claim = f"the {title} falls like m^(-1/2)"
+        found.append(fitted_exponent(claim, data, name, HALF, source=SLOPES))
     for name, title in PANELS.items():
         claim = f"the {title} decreases with m"
-        found.append(monotone(claim, m, _by_seed(data, name), "decreasing"))
+        y = _by_seed(data, name)
+        found.append(monotone(claim, m, y, "decreasing", scale="log", source=DECREASE))
     claim = "the second-order term, which pairs cancel, alone falls like 1/m"
     found.append(fitted_exponent(claim, data, "second_order_sup", ONE))
     claim = "the worst linearisation error per input falls like m^(-1/2)"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
+    OURS,
     Estimate,
     Figure,
     Finding,
@@ -24,6 +25,7 @@ from ....lab import (
     register,
     tick_at,
 )
+from . import sentences
 from .problem import complete
 from .recurrent import MODELS, NORMS, memory, recurrent
 
@@ -43,6 +45,8 @@ READINGS = {
     "largest_jacobian": "largest per-sample Jacobian",
     "loss_gradient": "loss gradient",
 }
+EXACT = 1e-6
+"""Slopes of exact numbers differ by rounding alone."""
 FLAT = 0.05
 """A mean squared error, of labels with variance 1, that counts as no degradation."""
 
@@ -110,9 +114,10 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     for tokens in TOKENS:
         for norm, words in READINGS.items():
             claim = f"{words}: smaller for the Transformer at every lag ({tokens} tokens)"
-            found.append(
-                _smaller_everywhere(claim, _runs(data, f"max_{norm}", tokens), data["L"].values)
-            )
+            runs, names = _runs(data, f"max_{norm}", tokens), [f"L = {L:g}" for L in data["L"]]
+            source = sentences.NORMS if norm == "jacobian_of_mean" else OURS
+            both = runs["IndRNN"], runs["Transformer"]
+            found.append(everywhere(claim, *both, names, source=source))
     for tokens in TOKENS:
         found.append(_fluctuations(_runs(data, "max_jacobian_of_mean", tokens), tokens))
     for tokens in TOKENS:
@@ -126,11 +131,6 @@ def _runs(data: xr.Dataset, name: str, tokens: str) -> dict[str, Any]:
     return {model: chosen.sel(model=model).values for model in MODELS}
 
 
-def _smaller_everywhere(claim: str, runs: Mapping[str, Any], lags: Any) -> Finding:
-    """The ratio IndRNN/Transformer exceeds 1 at each lag."""
-    return everywhere(claim, runs["IndRNN"], runs["Transformer"], [f"L = {L:g}" for L in lags])
-
-
 def _fluctuations(runs: Mapping[str, Any], tokens: str) -> Finding:
     """Distance from the median over seeds, averaged over lags: larger for the IndRNN."""
     spread = {
@@ -138,7 +138,8 @@ def _fluctuations(runs: Mapping[str, Any], tokens: str) -> Finding:
         for model, values in runs.items()
     }
     claim = f"the Jacobian of the mean output fluctuates more for the IndRNN ({tokens} tokens)"
-    return difference(claim, spread["IndRNN"], spread["Transformer"])
+    pair = spread["IndRNN"], spread["Transformer"]
+    return difference(claim, *pair, source=sentences.FLUCTUATIONS)
 
 
 def _validation(runs: Mapping[str, Any], tokens: str, lags: Any) -> list[Finding]:
@@ -150,9 +151,14 @@ def _validation(runs: Mapping[str, Any], tokens: str, lags: Any) -> list[Finding
             f"at the shortest lag the IndRNN validates better {words}",
             transformer[:, 0],
             rnn[:, 0],
+            source=sentences.SHORT_LAGS,
         ),
         monotone(
-            f"the IndRNN's validation loss grows with the lag {words}", lags, rnn, "increasing"
+            f"the IndRNN's validation loss grows with the lag {words}",
+            lags,
+            rnn,
+            "increasing",
+            source=sentences.SHORT_LAGS,
         ),
         difference(
             f"the Transformer's validation loss does not grow from the shortest lag to the "
@@ -160,6 +166,7 @@ def _validation(runs: Mapping[str, Any], tokens: str, lags: Any) -> list[Finding
             transformer[:, -1],
             transformer[:, 0],
             flat,
+            source=sentences.LONG_LAGS,
         ),
         difference(
             f"at the longest lag the Transformer validates better {words}",
@@ -170,15 +177,16 @@ def _validation(runs: Mapping[str, Any], tokens: str, lags: Any) -> list[Finding
 
 
 def _memory(data: xr.Dataset) -> list[Finding]:
-    """Exponents of the streaming state in the window's length; exact, not a sample."""
+    """Exponents of the streaming state in the window's length, at most 1 and 0; exact."""
     found = []
     T = data["L"].values + 1.0
-    wanted = {"Transformer": (0.9, 1.1, "grows like L"), "IndRNN": (-0.01, 0.01, "does not grow")}
-    for model, (low, high, words) in wanted.items():
+    wanted = {"Transformer": (1.0, "grows no faster than L"), "IndRNN": (0.0, "does not grow")}
+    for model, (most, words) in wanted.items():
         values = data["state_bytes"].sel(model=model).values
         slope = loglog_slope(T, values[None]).slope.value
         claim = f"the state that a streaming {model} keeps {words}"
-        found.append(inside(claim, Estimate.exactly(slope), (low, high), "slope"))
+        exact, at_most = Estimate.exactly(slope), (-math.inf, most + EXACT)
+        found.append(inside(claim, exact, at_most, "slope", source=sentences.MEMORY))
     return found
 
 

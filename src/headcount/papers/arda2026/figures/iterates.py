@@ -26,6 +26,7 @@ from .fixed_width import (
     iterate_statistics,
     steps_trials,
 )
+from .sentences import IN_TIME
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,6 +42,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             data,
             "average_iterate_loss",
             AT_LEAST_HALF,
+            source=IN_TIME,
         ),
         separation(
             "the averaged iterate is no worse than the mean over iterates, as for a convex loss",

@@ -58,7 +58,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         found.append(inside(claim, ratio, (-math.inf, math.log(1.5)), "log ratio"))
     sgd = by_seed(by_rule["ProjSGD"], "mean_loss", "tau")
     claim = "ProjSGD: the mean loss over iterates decreases with tau"
-    found.append(monotone(claim, tau, sgd, "decreasing"))
+    found.append(monotone(claim, tau, sgd, "decreasing", scale="log"))
     claim = "ProjSGD costs loss: its mean over iterates exceeds that of ProjGD at the largest tau"
     gd = by_seed(by_rule["ProjGD"], "mean_loss", "tau")
     return [*found, difference(claim, sgd[:, -1], gd[:, -1])]

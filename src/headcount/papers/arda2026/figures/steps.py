@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Finding, draw_reference_slope, fitted_exponent, monotone, register
+from ....lab import OURS, Figure, Finding, draw_reference_slope, fitted_exponent, monotone, register
 from .fixed_width import (
     AT_LEAST_HALF,
     CHOICES,
@@ -16,6 +16,7 @@ from .fixed_width import (
     iterate_statistics,
     steps_trials,
 )
+from .sentences import IN_TIME
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,9 +29,11 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     for name in ("min_loss", "mean_loss"):
         y = by_seed(data, name, "tau")
         title = {"min_loss": "smallest loss", "mean_loss": "mean loss over iterates"}[name]
-        found.append(monotone(f"the {title} decreases with tau", tau, y, "decreasing"))
+        claim = f"the {title} decreases with tau"
+        found.append(monotone(claim, tau, y, "decreasing", scale="log"))
         claim = f"the {title} falls at least like tau^(-1/2)"
-        found.append(fitted_exponent(claim, data, name, AT_LEAST_HALF))
+        source = IN_TIME if name == "min_loss" else OURS
+        found.append(fitted_exponent(claim, data, name, AT_LEAST_HALF, source=source))
     return found
 
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Finding, Trial, fitted_exponent, over_seeds, power_law, register
+from ....lab import OURS, Figure, Finding, Trial, fitted_exponent, over_seeds, power_law, register
 from .errors_at_start import approximation, linearisation
 from .fig1 import approximation_config, linearisation_config, training_config
 from .fixed_width import CHOICES, draw_losses, teacher_student_scales, with_defaults
+from .sentences import APPROXIMATION_IN_TOKENS, IN_TOKENS
 from .training import training
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 NO_GROWTH = (-math.inf, 0.1)
 """Slopes in T that count as no growth."""
+_SOURCES = {"linearisation_sup": IN_TOKENS, "approximation_sup": APPROXIMATION_IN_TOKENS}
 _TOKEN_ERRORS = {
     "linearisation_sup": "linearisation error",
     "adversarial_sup": "worst linearisation error per input",
@@ -54,11 +56,18 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """No constant of the theory contains T."""
     found = [
-        fitted_exponent(f"the {words} does not grow with T", data, name, NO_GROWTH)
+        fitted_exponent(
+            f"the {words} does not grow with T",
+            data,
+            name,
+            NO_GROWTH,
+            source=_SOURCES.get(name, OURS),
+        )
         for name, words in _TOKEN_ERRORS.items()
     ]
     claim = "the smallest loss, relative to the labels' mean square, does not grow with T"
-    return [*found, fitted_exponent(claim, data, "relative_min_loss", NO_GROWTH)]
+    last = fitted_exponent(claim, data, "relative_min_loss", NO_GROWTH, source=IN_TOKENS)
+    return [*found, last]
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:

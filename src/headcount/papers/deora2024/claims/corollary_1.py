@@ -7,10 +7,10 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import false
+from ....theory import false, given
 from .. import quantities
 from .. import twins as slow
-from ..constants import HESSIAN_TIERS, state
+from ..constants import HESSIAN_TIERS, NO_SIZE, state
 from ..records import SMALL_MODELS, Model, opposite_model
 
 
@@ -23,7 +23,9 @@ def _equal_tokens() -> tuple[Model, ...]:
     return tuple(one.changed(X=np.ones((1, 2, 1))) for one in _tight())
 
 
-on_models = functools.partial(state.claim, on=Model, bound=None, proved="App. A.1, A.2")
+on_models = functools.partial(
+    state.claim, on=Model, bound=None, proved="App. A.1, A.2", no_rival=NO_SIZE
+)
 """At a model's own N: that of a setting belongs to a target."""
 on_small_models = functools.partial(
     on_models, shapes=SMALL_MODELS, tight=_tight, forms=HESSIAN_TIERS
@@ -35,12 +37,20 @@ on_small_models = functools.partial(
     "Gradient of the multi-head model",
     where="Lemma 5 (1)",
     says=r"\|\nabla\widetilde\Phi\|\le\sqrt TR(2R^2\max_h\|U_h\|_F+1)",
+    given=(
+        given(
+            "Lemma 5: the full read-out of (2), 0 where it is",
+            lambda i: 0.0 if i.readout == "full" else 1.0,
+            lambda form: 0.0 if form == "printed" else 1.0,
+        ),
+    ),
     forms={
-        "printed": false("sqrt(T) for every read-out: fails for pooling", "E20"),
         "corrected": ("sqrt(T) for a full read-out, T for pooling, 1 for the last token", "E20"),
+        "printed": ("sqrt(T), for the full read-out that the lemma is about", "E20"),
+        "same-constant": false("sqrt(T) for pooling and the last token, too", "E20"),
     },
     tight=_equal_tokens,
-    right=lambda k: k.full_beta_1 if k.form == "printed" else k.beta_1,
+    right=lambda k: k.beta_1 if k.form == "corrected" else k.full_beta_1,
 )
 def lemma_5_gradient(model):
     """|grad Phi~(X)| <= beta_1 = sqrt(T) R (2 R^2 max_h |U_h|_F + 1)."""
@@ -78,6 +88,7 @@ def _(num, model):
     "eq-24",
     "Derivatives of the logistic loss",
     where="Eq. (24)",
+    no_rival="means of derivatives of the loss are compared with the loss itself",
     says=r"\tfrac1n\sum|\ell'|\le\widehat L\wedge1,\quad\tfrac1n\sum|\ell''|\le\tfrac14",
     forms={
         "printed": false("mean |l'| <= L <= 1: the loss is not at most 1", "E6"),
@@ -108,7 +119,7 @@ def _(num, model, form):
 @on_models(
     "corollary-1-1",
     "The loss bounds its own gradient",
-    where="Corollary 1 (1) = Lemma 6 (1), Eq. (64)",
+    where="Lemma 6 (1), which gives Corollary 1 (1), Eq. (64)",
     says=r"\|\nabla\widehat L\|\le\beta_1\widehat L",
     forms={"printed": "beta_1 L", "sharp": "beta_1 min(L, 1), since |l'| <= 1"},
 )
@@ -130,7 +141,7 @@ def _(num, model, k, form):
 @on_small_models(
     "corollary-1-2",
     "Smoothness of the loss",
-    where="Corollary 1 (2) = Lemma 6 (2), Eqs. (65), (66)",
+    where="Lemma 6 (2), which gives Corollary 1 (2), Eqs. (65), (66)",
     says=r"\|\nabla^2\widehat L\|\le\beta_3/\sqrt H+\beta_1^2/4",
     right=lambda k: k.beta_2,
     notes=("E15",),
@@ -150,7 +161,7 @@ def _(num, model):
 @on_small_models(
     "corollary-1-3",
     "Self-bounded weak convexity",
-    where="Corollary 1 (3) = Lemma 6 (3)",
+    where="Lemma 6 (3), which gives Corollary 1 (3)",
     says=r"\lambda_{\min}(\nabla^2\widehat L)\ge-(\beta_3/\sqrt H)\widehat L",
 )
 def corollary_1_3(model, k):

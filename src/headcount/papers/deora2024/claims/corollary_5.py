@@ -8,14 +8,16 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Check, Sides, false
+from ....theory import Check, Positive, Record, Sides, false, given
 from ....theory.slow import dot
-from .. import constants, quantities
+from .. import constants, quantities, twins_constants
 from .. import twins as slow
 from ..constants import Constants, state
 from ..fits import fit_start, shape
-from ..records import DIRECTION, SEPARABLE, TRAINING, Start, reached
+from ..records import DIRECTION, SEPARABLE, TRAINING, Start, heads_and_step, reached
+from ..spaces import Whole
 from ..twins_constants import SlowStart
+from .theorem_3 import HIDDEN
 
 _realizable = functools.partial(fit_start, root=lambda k: k.realizable_root)
 STARTS = tuple(shape(_realizable, f, d=d, G=2) for f, d in (("v2", 2), ("v1", 2), ("sharp", 1)))
@@ -30,7 +32,8 @@ on_starts = functools.partial(state.claim, on=Start, shapes=STARTS)
     proved="Sec. 4.3",
     says=r"\gamma\le\sqrt2\,\sqrt TR(2R^2B_2+1)",
     given=(DIRECTION,),
-    forms="what Proposition 1 allows",
+    forms={"derived": "what Proposition 1 allows"},
+    no_rival="a ceiling of margins is what any bound of the gradient gives",
 )
 def definition_1(gamma, k):
     """With P1 and |theta_*| = sqrt(2), the margin gamma of P3 is at most sqrt(2) beta_1(B_2). B_2,
@@ -76,6 +79,7 @@ def _one_token() -> tuple[Start, ...]:
     where="Proposition 7, Assumption 2, Eqs. (98)-(100)",
     proved="App. C.3",
     says=r"g_0(\epsilon)=\sqrt2\,\frac{2B_\Phi+\log(1/\epsilon)}\gamma,\quad g=B_2+g_0",
+    no_rival="that some point exists within a distance has no weaker form",
     given=(SEPARABLE, DIRECTION, reached("(98)", lambda k: k.realizable_root)),
     tight=_one_token,
     forms={
@@ -113,12 +117,8 @@ def required(setting: Any, form: str, stable: bool = False) -> tuple[Check, ...]
     """H and eta; `stable` asks for eta beta_1(B)^2 <= 1, too."""
     k = Constants(setting, form)
     most = k.stable_start_step if stable else k.start_step
-    return (
-        Check("required sqrt(H) over sqrt(H)", k.start_root / float(k.H) ** 0.5, 1.0),
-        Check(
-            "eta over its largest value", (most if setting.eta is None else setting.eta) / most, 1.0
-        ),
-    )
+    eta = most if setting.eta is None else setting.eta
+    return heads_and_step("Corollary 5", k, k.start_root, eta, most)
 
 
 @state.claim(
@@ -155,3 +155,86 @@ def _(num, start):
         g = slow.loss_gradient(num, start, slow.samples(num, start, rows))
         rows = slow.combined(rows, g, -start["eta"])
     return slow.loss(num, start, rows)
+
+
+class GoodSizes(Record):
+    """The numbers of Corollary 2 and of Corollary 5: R, B_2, g_0, sqrt(H), and whole T and d."""
+
+    R = Positive(low=1.0, high=1e2)
+    B_2 = Positive(low=1.0, high=1e4)
+    g_0 = Positive(low=1.0, high=1e4)
+    root_H = Positive(low=1.0, high=1e9)
+    T = Whole(high=1e9)
+    d = Whole(high=1e4)
+
+    shapes = ({},)
+
+
+on_good_sizes = functools.partial(
+    state.claim,
+    on=GoodSizes,
+    given=(
+        given("R >= 1, as 1/R", lambda R: 1 / R, 1.0),
+        given("B_2 >= 1, as 1/B_2", lambda B_2: 1 / B_2, 1.0),
+        given(
+            "g_0 >= 1, as 1/g_0",
+            lambda g_0: 1 / g_0,
+            lambda form: 1.0 if form == "corrected" else 1e12,
+        ),
+    ),
+    proved="Sec. 4.3",
+    no_rival="a number of heads and a step size are asked for: any may be",
+)
+
+
+@on_good_sizes(
+    "corollary-2-heads",
+    "The number of heads in the main text's corollary",
+    where="Corollary 2, the condition on H",
+    says=r"256d\sqrt{Td}R^3B_2(3\sqrt dR^2(4g_0+B_2)+1)g_0^2\le C\,d^2\sqrt TR^5B_2^2g_0^3",
+    forms={
+        "printed": false("any g_0, tried with C = 10^6: g_0^3 is no g_0^2", "E10"),
+        "corrected": ("g_0 >= 1, then C = 4096", "E10"),
+    },
+)
+def corollary_2_heads(i, form):
+    """sqrt(H) >= C d^2 sqrt(T) R^5 B_2^2 g_0^3 implies what Corollary 5 asks of H."""
+    wanted = constants.good_start_root(i.g_0, i.B_2, i.R, i.T, i.d)
+    shown = i.d**2 * i.T**0.5 * i.R**5 * i.B_2**2 * i.g_0**3
+    return wanted, (4096 if form == "corrected" else HIDDEN) * shown
+
+
+@corollary_2_heads.twin
+def _(num, R, B_2, g_0, T, d, form):
+    wanted = twins_constants.good_start_root(num, g_0, B_2, R, T, d, "v2")
+    shown = d * d * num.sqrt(num.number(T)) * R**5 * B_2 * B_2 * g_0**3
+    return wanted, (4096 if form == "corrected" else HIDDEN) * shown
+
+
+@on_good_sizes(
+    "corollary-2-step",
+    "The step size in the main text's corollary",
+    where="Corollary 2, the condition on rho(K)",
+    says=r"\rho(K)\le C\,d^{9/2}T^{3/2}R^{13}g_0^4",
+    forms={
+        "printed": false("T^{3/2}, g_0^4 and no B_2, tried with C = 10^6", "E11"),
+        "corrected": ("T^2 and g_0^2 B_2^2, for g_0 >= 1, with C = 12657", "E11"),
+    },
+)
+def corollary_2_step(i, form):
+    """C d^{9/2} T^{3/2} R^{13} g_0^4 is at least rho(K) of Corollary 5."""
+    rho = constants.rho(4 * i.g_0 + i.B_2, i.R, i.root_H**2, i.T, i.d)
+    shown = i.d**4.5 * i.T**1.5 * i.R**13 * i.g_0**2
+    if form == "corrected":
+        return rho, 12657 * shown * i.T**0.5 * i.B_2**2
+    return rho, HIDDEN * shown * i.g_0**2
+
+
+@corollary_2_step.twin
+def _(num, R, B_2, g_0, root_H, T, d, form):
+    rho = twins_constants.rho(num, 4 * g_0 + B_2, R, root_H**2, T, d, "v2")
+    root_T, root_d = num.sqrt(num.number(T)), num.sqrt(num.number(d))
+    shown = d**4 * root_d * T * R**13 * g_0 * g_0
+    if form == "corrected":
+        return rho, 12657 * shown * T * B_2 * B_2
+    return rho, HIDDEN * shown * root_T * g_0 * g_0

@@ -58,6 +58,7 @@ def _lowest() -> tuple[FarTarget, ...]:
         given("|W_h| >= 1/S^2, as 1/w", lambda w: 1 / w, 1.0),
     ),
     tight=_lowest,
+    no_rival="a number of heads is asked for: any may be",
     forms={
         "printed": "every hidden constant taken to be one",
         "corrected": "(74) itself, with the smallest beta_3 known and gamma_attn = S sqrt(T/2)",

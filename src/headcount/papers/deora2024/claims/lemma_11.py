@@ -144,6 +144,7 @@ on_pairs = functools.partial(
     given=(WIDER, SHORT_STEP),
     forms=HESSIAN_TIERS,
     proved="Sec. 6.2, App. C",
+    no_rival="two runs may drift apart at any speed",
 )
 
 
@@ -251,7 +252,7 @@ def _(num, run, k):
 @on_pairs(
     "lemma-11",
     "On-average model stability",
-    where="Lemma 11, Eqs. (84), (90)-(97)",
+    where="Lemma 11, Eqs. (84), (90)-(92)",
     says=r"\tfrac1n\sum_i\|\theta_K-\theta_K^{-i}\|\le\frac{2\eta}n\tilde\beta_1"
     r"\bigl(2K\widehat L(\theta)+\tfrac{9\|\theta-\theta_0\|^2}{4\eta}\bigr)",
     notes=("E30",),

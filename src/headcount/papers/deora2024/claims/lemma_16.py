@@ -1,4 +1,4 @@
-"""The first phase of deora2024 in closed form, and where it concentrates (Lemma 16)."""
+"""The first phase of deora2024 in closed form, and its mean (Lemmas 16 and 17)."""
 
 from __future__ import annotations
 
@@ -12,27 +12,23 @@ from ..records import Model
 
 
 @state.identity(
-    "lemma-16-centre",
-    "Where the first phase concentrates",
-    where="Lemmas 2, 16, 17, Eqs. (6), (102), (120)",
-    proved="Sec. 5.1, App. D.3",
+    "lemma-17-mean",
+    "The mean of y mu_y",
+    where="App. D.3, proof of Lemma 17",
     on=Mixture,
-    says=r"\mathbb E\,\tfrac12y\bar x=\tfrac\zeta4(\mu_+-\mu_-)",
+    says=r"\mathbb E\,y\mu_y=\tfrac12(\mu_+-\mu_-)",
     forms={
-        "printed": false("(zeta/2) u_*: E[y mu_y] is u_*/2", "E1"),
-        "corrected": ("(zeta/4) u_*", "E1"),
+        "printed": false("u_*, for u_*/2", "E1"),
+        "corrected": ("u_*/2", "E1"),
     },
     notes=("E27", "E29"),
 )
-def lemma_16_centre(i, form):
-    """The mean of (1/2) y xbar over fair labels and symmetric noise is (zeta/4) u_*."""
-    labels = {y: i.changed(y=jnp.full((), y)) for y in (1.0, -1.0)}
-    rows = [
-        y * jnp.mean(one.changed(on_mu=s * i.on_mu, on_nu=s * i.on_nu).X, axis=0)
-        for y, one in labels.items()
-        for s in (1.0, -1.0)
-    ]
-    return sum(rows) / 8, i.zeta / (2 if form == "printed" else 4) * i.u_star
+def lemma_17_mean(i, form):
+    """Over fair labels, y mu_y has the mean u_*/2; the first phase, with its own 1/2 and zeta T
+    relevant tokens of T, then ends around (zeta/4) u_*."""
+    both = (i.changed(y=jnp.full((), y)) for y in (1.0, -1.0))
+    mean = sum(one.y * one.X[0] for one in both) / 2
+    return mean, i.u_star / (1 if form == "printed" else 2)
 
 
 @state.identity(

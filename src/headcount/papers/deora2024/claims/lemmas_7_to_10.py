@@ -8,13 +8,17 @@ import jax.numpy as jnp
 
 from ....theory import Sides
 from .. import twins_runs as slow
-from ..constants import HESSIAN_TIERS, state
+from ..constants import HESSIAN_TIERS, START_LOSS, state
 from ..fits import STEPS
 from ..records import DESCENT, NEAR, REACHABLE, SMOOTH_STEP, WIDE, Run
 
 _SHARP_FIRST = {form: HESSIAN_TIERS[form] for form in ("sharp", "v2", "v1")}
 on_runs = functools.partial(
-    state.claim, on=Run, shapes=STEPS, forms=HESSIAN_TIERS, proved="Sec. 6.1, App. B.3"
+    state.claim,
+    on=Run,
+    shapes=STEPS,
+    forms=HESSIAN_TIERS,
+    proved="Sec. 6.1, App. B.3",
 )
 
 
@@ -25,6 +29,7 @@ on_runs = functools.partial(
     says=r"\widehat L(\theta_{k+1})\le\widehat L(\theta_k)"
     r"-\tfrac\eta2\|\nabla\widehat L(\theta_k)\|^2",
     given=(SMOOTH_STEP,),
+    no_rival="the rival of a step that descends is one that does not",
     forms=_SHARP_FIRST,
     notes=("E31",),
 )
@@ -49,6 +54,7 @@ def _(num, run):
     says=r"\tfrac1K\sum_{k=1}^K\widehat L(\theta_k)\le\widehat L(\theta)"
     r"+\frac{\|\theta-\theta_0\|^2}{2\eta K}+\frac1{2K}\sum_{k=0}^{K-1}\tau_k\|\theta-\theta_k\|^2",
     given=(DESCENT,),
+    trivial=START_LOSS,
     forms={
         **HESSIAN_TIERS,
         "measured": "tau_k as small as the run allows: what (16) needs at theta and theta_k",
@@ -89,6 +95,7 @@ def _(num, run, form):
     says=r"\tfrac1K\sum_{k=1}^K\widehat L(\theta_k)\le2\widehat L(\theta)"
     r"+\frac{3\|\theta-\theta_0\|^2}{4\eta K}+\frac{\widehat L(\theta_0)}{2K}",
     given=(DESCENT, NEAR),
+    trivial=START_LOSS,
     forms=_SHARP_FIRST,
     notes=("E13",),
 )
@@ -97,7 +104,7 @@ def lemma_9(trace):
     for k = 0..K-1, the mean loss is at most 2 L(theta) + 3 D^2/(4 eta K) + L(theta_0)/(2K)."""
     t = trace
     rhs = 2 * t.L_theta + 3 * t.D**2 / (4 * t.eta * t.K) + t.loss[0] / (2 * t.K)
-    return Sides(jnp.mean(t.loss[1:]), rhs, {"L(theta)": t.L_theta, "D": t.D}, t.loss[0])
+    return Sides(jnp.mean(t.loss[1:]), rhs, {"L(theta)": t.L_theta, "D": t.D})
 
 
 @lemma_9.twin
@@ -110,9 +117,10 @@ def _(num, run):
 @on_runs(
     "lemma-10",
     "Iterates stay near the target",
-    where="Lemma 10, Eqs. (72)-(74)",
+    where="Lemma 10, Eqs. (73)-(75)",
     says=r"\|\theta_k-\theta\|\le3\|\theta-\theta_0\|",
     given=(DESCENT, REACHABLE, WIDE),
+    no_rival="a run of any step size may go any distance",
     forms={
         **_SHARP_FIRST,
         "sharp": ("sharp beta_3, and sqrt(13/3) for 3, as the proof gives it", "E9"),
@@ -138,6 +146,7 @@ def _(num, run, form):
     says=r"\tfrac1K\sum_{k<K}\widehat L(\theta_k)\le\widehat L(\theta)+\frac{D^2}{2\eta K}"
     r"+\frac\eta2\,\overline{\|\nabla\widehat L\|^2}+\overline{[\cdot]_+}",
     forms={"measured": "everything on the right is measured on the run"},
+    no_rival="a run that does not descend may have any loss",
 )
 def eq_70(trace):
     """For every run of gradient descent and every theta, the mean of L(theta_0..K-1) is at most

@@ -13,7 +13,7 @@ from ....theory.slow import dot, flat, norm
 from ....theory.slow_spectrum import operator_norm
 from .. import quantities
 from .. import twins as slow
-from ..constants import HESSIAN_TIERS, state
+from ..constants import HESSIAN_TIERS, NO_SIZE, state
 from ..records import SMALL_HEADS, Head, opposite_tokens
 
 
@@ -72,7 +72,7 @@ def _tight() -> tuple[Head, ...]:
 
 
 on_heads = functools.partial(
-    state.claim, on=Head, tight=_tight, bound=None, proved="Sec. 3, App. A.1"
+    state.claim, on=Head, tight=_tight, bound=None, proved="Sec. 3, App. A.1", no_rival=NO_SIZE
 )
 on_small_heads = functools.partial(on_heads, shapes=SMALL_HEADS, forms=HESSIAN_TIERS)
 

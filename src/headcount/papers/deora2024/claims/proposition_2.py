@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Sides, false
+from ....theory import Sides, false, given
 from ....theory.families import safe_norm
 from ....theory.slow import dot, norm
 from .. import mixture_constants
 from ..constants import state
-from ..mixture import Mixture, SureMixture, quiet, surely
+from ..mixture import ManyHeads, Mixture, Signed, SureMixture, bounded, quiet, surely
 from ..model import MultiHeadAttention
 from ..twins_mixture import SlowMixture
 
 on_mixtures = functools.partial(state.claim, on=Mixture, proved="Sec. 5, App. D")
+_A_MARGIN = "a lower bound of a margin: any number is a candidate"
+_A_SIZE = "without it nothing bounds the noise"
 
 
 def _tight() -> tuple[Mixture, ...]:
@@ -32,6 +35,7 @@ def _tight() -> tuple[Mixture, ...]:
     "Token norms of DM1",
     where="Assumption 1 for DM1",
     says=r"\|x_t\|\le R=\sqrt{S^2+Z^2+2Z_\nu/M}",
+    no_rival=_A_SIZE,
 )
 def assumption_1(X, R):
     """No token is longer than R = sqrt(S^2 + Z^2 + 2 Z_nu/M), taken to be at least 1."""
@@ -55,16 +59,17 @@ _NOISE_SD = 0.1
     says=r"|\langle z,\mu_\pm\rangle|\le Z_\mu,\ |\langle z,\nu_\ell\rangle|\le Z_\nu/M,"
     r"\ \|z\|\le Z",
     tight=lambda: tuple(map(surely, _tight())),
+    no_rival=_A_SIZE,
     forms={
-        "printed": false("Gaussian noise of the experiments: no bound holds surely", "E33"),
-        "corrected": ("bounded noise", "E33"),
+        "gaussian": false("Gaussian noise of the experiments: no bound holds surely", "E33"),
+        "printed": ("bounded noise", "E33"),
     },
 )
 def assumption_3(sample, form):
-    """|<z, mu_+->| <= Z_mu, |<z, nu_l>| <= Z_nu/M and |z| <= Z surely. As printed for the
-    experiments: the probability that N(0, 0.1^2 I) exceeds Z_mu is zero."""
+    """|<z, mu_+->| <= Z_mu, |<z, nu_l>| <= Z_nu/M and |z| <= Z surely. For the noise of
+    App. G: the probability that N(0, 0.1^2 I) exceeds Z_mu is zero."""
     z, S = sample.noise, sample.S
-    if form == "printed":
+    if form == "gaussian":
         return jax.scipy.special.erfc(sample.Z_mu / (_NOISE_SD * S * 2**0.5)), jnp.zeros(())
     lhs = [S * jnp.max(jnp.abs(z[:, :2])), sample.M * S * jnp.max(jnp.abs(z[:, 2:]))]
     rhs = [sample.Z_mu, sample.Z_nu, sample.Z]
@@ -74,7 +79,7 @@ def assumption_3(sample, form):
 @assumption_3.twin
 def _(num, sample, form):
     m = SlowMixture(num, sample)
-    if form == "printed":
+    if form == "gaussian":
         return num.erfc(m.Z_mu / (m.S * num.sqrt(num.number(2)) / 10)), num.number(0)
     on_mu = num.largest([abs(e) for row in m.on_mu for e in row])
     on_nu = num.largest([abs(e) for row in m.on_nu for e in row])
@@ -89,6 +94,7 @@ def _(num, sample, form):
     says=r"[r_t]_{t'}\ge S^4-S^2(Z_\mu+Z_\nu)\ (t'\in\mathcal R),\quad"
     r"[r_t]_{t'}\le2(Z_\mu^2+Z_\mu Z_\nu+S^2Z_\mu)\ (t'\notin\mathcal R)",
     tight=_tight,
+    no_rival="scores of any size are candidates",
     forms={"printed": ("as in (129)", "E25")},
 )
 def eq_129(i):
@@ -143,6 +149,7 @@ def eq_110(i):
     proved="App. D.2.3, F",
     says=r"y\,\Phi_{\mathrm{lin}}(X;\bar U_*)\ge S\sqrt{T/2}\,(\zeta-2(1-\zeta)Z_\mu/S^2)",
     tight=_tight,
+    no_rival=_A_MARGIN,
     forms="attained by noise at its bounds",
 )
 def eq_132(i):
@@ -158,10 +165,10 @@ def _(num, sample):
     return m.gamma_lin(), m.linear_margin()
 
 
-def tangent_margin(i: Mixture) -> tuple[Any, Any]:
+def tangent_margin(i: Mixture, form: str) -> tuple[Any, Any]:
     """(U part, W part) of m(X, y) = y <grad Phi(X; theta^(1)), theta_*>, by autodiff, alpha = 1."""
     model = MultiHeadAttention(i.T, i.M + 2, 1)
-    start = jnp.broadcast_to(i.row, (i.T, i.M + 2)), jnp.zeros_like(i.W_star)
+    start = jnp.broadcast_to(i.row(form), (i.T, i.M + 2)), jnp.zeros_like(i.W_star)
     g_U, g_W = jax.grad(model.head, argnums=(0, 1))(*start, i.X)
     U_bar = jnp.broadcast_to(i.u_star, (i.T, i.M + 2)) / (i.S * (2 * i.T) ** 0.5)
     W_bar = i.W_star / (i.S**2 * (2 * (i.M + 1)) ** 0.5)
@@ -174,19 +181,18 @@ def tangent_margin(i: Mixture) -> tuple[Any, Any]:
     where="Eq. (107)",
     proved="App. D.2.3",
     on=Mixture,
-    says=r"\tfrac1{\|W_*\|}\bigl(\tfrac\zeta4y\sum_tu_*^\top X^\top R_0r_t"
+    says=r"\tfrac1{\|W_*\|}\bigl(\tfrac\zeta2y\sum_tu_*^\top X^\top R_0r_t"
     r"+y\langle\sum_tx_tp^\top X^\top R_0X,W_*\rangle\bigr)",
-    notes=("E1",),
 )
 def eq_107(i):
-    """y <grad_W Phi(X; theta^(1)), W_*/|W_*|> is a term of u_* and one of p, with R_0 = I/T -
-    11^T/T^2; the centre of the first phase is (zeta/4) u_*, not the printed (zeta/2) u_*."""
+    """At the start of (102), y <grad_W Phi(X; theta^(1)), W_*/|W_*|> is a term of u_* and one of p,
+    with R_0 = I/T - 11^T/T^2."""
     centring = jnp.eye(i.T) / i.T - 1 / i.T**2
     r = i.X @ i.W_star @ i.X.T
-    first = i.zeta / 4 * i.y * jnp.sum(r @ centring @ i.X @ i.u_star)
+    first = i.zeta / 2 * i.y * jnp.sum(r @ centring @ i.X @ i.u_star)
     pulled = jnp.outer(jnp.sum(i.X, axis=0), i.p @ i.X.T @ centring @ i.X)
     second = i.y * jnp.vdot(pulled, i.W_star)
-    return tangent_margin(i)[1], (first + second) / safe_norm(i.W_star.ravel())
+    return tangent_margin(i, "printed")[1], (first + second) / safe_norm(i.W_star.ravel())
 
 
 def gamma_star(i: Mixture, form: str) -> Any:
@@ -202,17 +208,20 @@ def gamma_star(i: Mixture, form: str) -> Any:
     says=r"\gamma_*=\frac{T(1-\zeta)\zeta}{4\sqrt{2(M+1)}}\bigl(\zeta S^4-7\bar ZS^2-12\bar Z^2"
     r"-16\bar Z^3/S^2\bigr)-PT^{5/2}(S+Z)^3+\gamma_{\mathrm{lin}}",
     tight=_tight,
+    no_rival=_A_MARGIN,
     forms={
-        "uniform": false("alpha uniform on [-1, 1], the other reading of Unif(+-1)", "E3"),
-        "printed": ("alpha = +-1 and the centre zeta/4; attained without noise", "E3"),
-        "sharp": ("p costs at most P T R^3", "E17"),
+        "corrected": ("alpha = +-1 and the centre zeta/4; attained without noise", "E3"),
+        "printed": ("alpha = +-1 and the centre zeta/2 of (102)", "E3"),
+        "uniform": ("alpha uniform on [-1, 1] and the centre zeta/2 of (102)", "E3"),
+        "sharp": ("alpha = +-1 and the centre zeta/4; p costs at most P T R^3", "E17"),
     },
     notes=("E1", "E17", "E18", "E19"),
 )
 def eq_119(sample, form):
-    """For every sample of DM1, y <grad Phi(X; theta^(1)), theta_*> >= gamma_*, with the row
-    (zeta/4) u_* + p, |p| <= P."""
-    on_U, on_W = tangent_margin(sample)
+    """For every sample of DM1, E_alpha y <grad Phi(X; theta^(1)), theta_*> >= gamma_*: at the row
+    (zeta/4) u_* + p, |p| <= P, of the first phase, and at (zeta/2) u_* + p of (102), there also
+    with alpha uniform on [-1, 1] and E|alpha| = 1/2."""
+    on_U, on_W = tangent_margin(sample, form)
     margin = on_U + (on_W / 2 if form == "uniform" else on_W)
     parts = {"U part": on_U, "W part": on_W, "P": sample.P}
     return Sides(gamma_star(sample, form), margin, parts)
@@ -221,42 +230,98 @@ def eq_119(sample, form):
 @eq_119.twin
 def _(num, sample, form):
     m = SlowMixture(num, sample)
-    on_U, on_W = m.tangent_margin()
+    on_U, on_W = m.tangent_margin(form)
     return m.gamma_star(form), on_U + (on_W / 2 if form == "uniform" else on_W)
 
 
-@on_mixtures(
+def _with_heads() -> tuple[ManyHeads, ...]:
+    more = {"delta": np.asarray(0.05), "n": np.asarray(10.0), "H": np.asarray(16.0)}
+    return tuple(ManyHeads(**one.fields(), **more) for one in _tight())
+
+
+def _enough_heads(i: ManyHeads) -> ManyHeads:
+    """Little noise, a short p, and H just as large as Lemma 15 asks."""
+    near = bounded(i.changed(p=0.01 * i.p), 0.01)
+    slope = mixture_constants.head_slope(near.S, near.P, near.R, near.T)
+    gamma = jnp.maximum(gamma_star(near, "printed"), 1e-3)
+    H = mixture_constants.sufficient_heads(gamma, slope, near.n, near.delta)
+    return near.changed(H=jnp.ceil(H * (1 + 1e-9)))
+
+
+on_heads = functools.partial(on_mixtures, on=ManyHeads, tight=_with_heads, no_rival=_A_MARGIN)
+
+
+@on_heads(
     "lemma-14",
     "Tangent margin of many heads",
-    where="Lemmas 14 and 15",
-    says=r"y\langle\nabla\widetilde\Phi,\widetilde\theta_*\rangle\ge\gamma_*",
-    tight=_tight,
+    where="Lemma 14",
+    says=r"y\langle\nabla\widetilde\Phi,\widetilde\theta_*\rangle\ge\gamma_*"
+    r"-2(2R^3T(S+P)+\sqrt TR)\sqrt{2\log(1/\delta)/H}",
     forms={
-        "corrected": ("no deviation, no condition on H, no factor 1/2", "E4"),
-        "printed": ("with the deviation, here for H = 16 and delta = 0.05", "E4"),
+        "corrected": ("no deviation, no condition on H", "E4"),
+        "printed": ("with Hoeffding's deviation, at the centre zeta/2 of (102)", "E4"),
     },
 )
 def lemma_14(sample, form):
     """y <grad Phi~, theta~_*> >= gamma_* - 2 (2 R^3 T (S+P) + sqrt(T) R) sqrt(2 log(1/delta)/H).
-    With signs alpha_h = +-1 every head contributes the same number, so nothing is lost for any
-    H."""
-    on_U, on_W = tangent_margin(sample)
+    With signs alpha_h = +-1 every head contributes the same number: nothing is lost for any H."""
+    on_U, on_W = tangent_margin(sample, form)
     lost = 0.0
     if form == "printed":
         slope = mixture_constants.head_slope(sample.S, sample.P, sample.R, sample.T)
-        lost = 2 * slope * (2 * np.log(20.0) / 16) ** 0.5
+        lost = 2 * slope * (-2 * jnp.log(sample.delta) / sample.H) ** 0.5
     return gamma_star(sample, "printed") - lost, on_U + on_W
 
 
 @lemma_14.twin
 def _(num, sample, form):
-    m = SlowMixture(num, sample)
-    lost, T = num.number(0), num.number(m.T)
+    m, lost = SlowMixture(num, sample), num.number(0)
     if form == "printed":
-        slope = 2 * m.R**3 * T * (m.S + m.P) + num.sqrt(T) * m.R
-        lost = 2 * slope * num.sqrt(2 * num.log(num.number(20)) / 16)
-    on_U, on_W = m.tangent_margin()
+        lost = 2 * m.head_slope() * num.sqrt(-2 * num.log(sample["delta"]) / sample["H"])
+    on_U, on_W = m.tangent_margin(form)
     return m.gamma_star("printed") - lost, on_U + on_W
+
+
+@on_heads(
+    "lemma-15",
+    "P3 with gamma_*/2",
+    where="Lemma 15, Proposition 2 (P3)",
+    says=r"\sqrt H\ge4\,\frac{2R^3T(S+P)+\sqrt TR}{\gamma_*}\sqrt{2\log(n/\delta)}"
+    r"\ \Rightarrow\ \gamma=\gamma_*/2",
+    tight=(),
+    shapes=tuple({**shape, "within": _enough_heads} for shape in Mixture.shapes),
+    given=(
+        given("gamma_* > 0, as -gamma_*", lambda i: -gamma_star(i, "printed"), -1e-9),
+        given(
+            "Lemma 15: H is what it must reach, as 1 <= H/(that)",
+            1.0,
+            lambda i: (
+                i.H
+                / mixture_constants.sufficient_heads(
+                    gamma_star(i, "printed"),
+                    mixture_constants.head_slope(i.S, i.P, i.R, i.T),
+                    i.n,
+                    i.delta,
+                )
+            ),
+        ),
+    ),
+    forms={
+        "corrected": ("the centre zeta/4 of the first phase", "E4"),
+        "printed": ("the centre zeta/2 of (102)", "E4"),
+    },
+)
+def lemma_15(sample, form):
+    """With that many heads, P3 holds with gamma = gamma_*/2."""
+    on_U, on_W = tangent_margin(sample, form)
+    return gamma_star(sample, "printed") / 2, on_U + on_W
+
+
+@lemma_15.twin
+def _(num, sample, form):
+    m = SlowMixture(num, sample)
+    on_U, on_W = m.tangent_margin(form)
+    return m.gamma_star("printed") / 2, on_U + on_W
 
 
 @on_mixtures(
@@ -264,36 +329,101 @@ def _(num, sample, form):
     "P1: norm of the two-phase start",
     where="Proposition 2 (P1), Definition 1 (P1)",
     says=r"\|\theta_h^{(1)}\|\le\sqrt T(S+P)",
+    no_rival="the right side is the sum of norms: nothing simpler is known",
+    forms={
+        "corrected": ("the centre zeta/4 of the first phase", "E1"),
+        "printed": ("the centre zeta/2 of (102)", "E1"),
+    },
 )
-def proposition_2_1(i):
-    """|theta_h^(1)| = sqrt(T) |(zeta/4) u_* + p| <= B_2 = sqrt(T) (S + P)."""
-    return i.T**0.5 * safe_norm(i.row), mixture_constants.B_2(i.S, i.P, i.T)
+def proposition_2_1(i, form):
+    """|theta_h^(1)| = sqrt(T) |row| <= B_2 = sqrt(T) (S + P)."""
+    return i.T**0.5 * safe_norm(i.row(form)), mixture_constants.B_2(i.S, i.P, i.T)
 
 
 @proposition_2_1.twin
-def _(num, sample):
+def _(num, sample, form):
     m = SlowMixture(num, sample)
     root = num.sqrt(num.number(m.T))
-    return root * norm(num, m.row), root * (m.S + m.P)
+    return root * norm(num, m.row(form)), root * (m.S + m.P)
 
 
-@on_mixtures(
-    "lemma-12",
-    "P2: output of the two-phase start",
-    where="Lemma 12, Proposition 2 (P2), Definition 1 (P2)",
-    says=r"|\langle\tfrac\zeta4u_*+p,\textstyle\sum_tx_t\rangle|\le TR(S+P)",
-    forms={"printed": ("the factor that B_Phi multiplies", "E28")},
-    notes=("E5",),
+def _exceeded(i: Signed, form: str, count: Any) -> Any:
+    """P(|Phi~(X; theta^(1))| > T R (S + P) sqrt(2 log(count/delta))), exactly.
+
+    Phi~ is one random factor (sum_h alpha_h)/sqrt(H), shared by all X, times a number.
+    """
+    number = jnp.abs(jnp.vdot(i.row(form), jnp.sum(i.X, axis=0)))
+    bound = mixture_constants.B_Phi(i.S, i.P, i.R, i.T, i.delta, count)
+    sums = np.arange(-i.H, i.H + 1, 2.0)
+    weights = np.array([math.comb(i.H, k) / 2**i.H for k in range(i.H + 1)])
+    return jnp.sum(jnp.where(sums**2 * number**2 > i.H * bound**2, weights, 0.0))
+
+
+def _exceeded_slowly(num: Any, sample: Any, form: str, count: Any) -> Any:
+    m, H, total = SlowMixture(num, sample), int(sample["H"]), 0
+    number = num.total([dot(x, m.row(form)) for x in m.X])
+    level = 2 * num.log(count / sample["delta"])
+    bound = (m.T * m.R * (m.S + m.P)) ** 2 * level
+    for k in range(H + 1):
+        if num.number((2 * k - H) ** 2) * number * number > H * bound:
+            total += math.comb(H, k)
+    return num.number(total) / 2**H
+
+
+on_signs = functools.partial(
+    on_mixtures, on=Signed, no_rival="delta itself is what is allowed; 1 is known without it"
 )
-def lemma_12(i):
-    """Phi~(X; theta^(1)) = (sum_h alpha_h/sqrt(H)) <(zeta/4) u_* + p, sum_t x_t>: one random factor
-    for all X (see fact-2, which gives sqrt(2 log(2/delta)) without a union over n), times at most
-    T R (S + P)."""
-    return jnp.abs(jnp.vdot(i.row, jnp.sum(i.X, axis=0))), i.T * i.R * (i.S + i.P)
+
+
+def _one_head() -> tuple[Signed, ...]:
+    """One head, no noise, seven of eight tokens relevant: |Phi~| is the same for both signs."""
+    still = quiet(8, 2, 7, 1.0)
+    return (Signed(**still.fields(), delta=np.asarray(0.9375), n=np.asarray(2.0), H=1),)
+
+
+@on_signs(
+    "lemma-12",
+    "Output of the two-phase start on one sample",
+    where="Lemma 12",
+    says=r"\mathbb P\bigl(|\widetilde\Phi(X;\widetilde\theta^{(1)})|>TR(S+P)\sqrt{2\log(1/\delta)}"
+    r"\bigr)\le\delta",
+    tight=_one_head,
+    forms={
+        "printed": false("log(1/delta) for two sides", "E5"),
+        "corrected": ("log(2/delta), at the centre zeta/4", "E5"),
+    },
+    notes=("E28",),
+)
+def lemma_12(i, form):
+    """|Phi~(X; theta^(1))| exceeds T R (S + P) sqrt(2 log(1/delta)) with probability at most delta
+    over the signs alpha_h."""
+    return _exceeded(i, form, 1 if form == "printed" else 2), i.delta
 
 
 @lemma_12.twin
-def _(num, sample):
-    m = SlowMixture(num, sample)
-    lhs = num.absolute(num.total([dot(x, m.row) for x in m.X]))
-    return lhs, m.T * m.R * (m.S + m.P)
+def _(num, sample, form):
+    count = num.number(1 if form == "printed" else 2)
+    return _exceeded_slowly(num, sample, form, count), sample["delta"]
+
+
+@on_signs(
+    "proposition-2-2",
+    "P2: outputs of the two-phase start",
+    where="Proposition 2 (P2), Definition 1 (P2)",
+    says=r"B_\Phi=TR(S+P)\sqrt{2\log(n/\delta)}",
+    given=(given("n >= 2, as 2/n", lambda n: 2 / n, 1.0),),
+    forms={
+        "printed": ("log(n/delta), for n >= 2", "E5"),
+        "corrected": ("log(2/delta), whatever n is: all samples share one factor", "E5"),
+    },
+)
+def proposition_2_2(i, form):
+    """On every sample |Phi~(X_i; theta^(1))| <= B_Phi = T R (S + P) sqrt(2 log(n/delta)), with
+    probability 1 - delta over the signs: asked of the sample that speaks most against it."""
+    return _exceeded(i, form, i.n if form == "printed" else 2), i.delta
+
+
+@proposition_2_2.twin
+def _(num, sample, form):
+    count = sample["n"] if form == "printed" else num.number(2)
+    return _exceeded_slowly(num, sample, form, count), sample["delta"]

@@ -73,6 +73,7 @@ def _if_corrected(form: str) -> float:
     proved="App. E",
     on=Scores,
     says=r"\sum_{i>L}[\varphi(\Gamma r)]_i\le\epsilon",
+    trivial=lambda k: 1.0,
     given=(
         given("A below the first L scores", lambda A, r, L: A - jnp.min(r[:L]), 0.0),
         given("B above the other scores", lambda B, r, L: jnp.max(r[L:]) - B, 0.0),
@@ -127,6 +128,7 @@ def _few_irrelevant() -> tuple[Mixture, ...]:
         given("Z_mu = Z_nu", lambda Z_mu, Z_nu: jnp.abs(Z_mu - Z_nu), 0.0),
     ),
     tight=_few_irrelevant,
+    no_rival="1 for the leak, no margin at all without the proposition",
     forms={
         "printed": false("Gamma equal to its bound, even where that is negative", "E7"),
         "section-7": false("Gamma >= log((1/zeta - 1)/eps)/S, as Sec. 7 restates it", "E23"),
@@ -143,6 +145,8 @@ def proposition_3(i, form):
     margin = i.y * MultiHeadAttention(i.T, i.M + 2, 1).head(U, W, i.X)
     noise = i.Z_mu * i.S if form == "section-7" else i.Z_mu
     reached = mixture_constants.gamma_attn(i.S, i.T, noise, i.eps)
+    if form == "section-7":  # which speaks of the margin alone
+        return reached, margin
     return jnp.stack([jnp.max(leaks), reached]), jnp.stack([i.eps, margin])
 
 
@@ -162,7 +166,12 @@ def _(num, sample, form):
         margin = margin + dot(weights, along)
     noise = m.Z_mu * m.S if form == "section-7" else m.Z_mu
     reached = num.sqrt(num.number(m.T) / 2) / m.S * (m.S**2 * (1 - m.eps) - 2 * m.eps * noise)
-    return [num.largest(leaks), reached], [m.eps, m.y * margin / (m.S * m.root_2T())]
+    margin = m.y * margin / (m.S * m.root_2T())
+    return (
+        (reached, margin)
+        if form == "section-7"
+        else ([num.largest(leaks), reached], [m.eps, margin])
+    )
 
 
 @state.claim(
@@ -172,6 +181,7 @@ def _(num, sample, form):
     on=Mixture,
     says=r"\gamma_{\mathrm{attn}}\ge\gamma_{\mathrm{lin}}",
     tight=lambda: (quiet(4, 2, 2, 3.0),),
+    no_rival="three margins are put in order",
     forms={
         "printed": false("gamma_attn >= gamma_* >= gamma_lin: gamma_* grows like S^4", "E24"),
         "corrected": ("without gamma_*, a margin of another function", "E24"),

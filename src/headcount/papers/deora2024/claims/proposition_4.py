@@ -24,7 +24,11 @@ from ..twins_segments import SEEN as SLOWLY_SEEN
 from ..twins_segments import SlowSegment
 
 on_segments = functools.partial(
-    state.claim, on=TwoPoints, forms=HESSIAN_TIERS, proved="Sec. 6, App. B"
+    state.claim,
+    on=TwoPoints,
+    forms=HESSIAN_TIERS,
+    proved="Sec. 6, App. B",
+    no_rival="two points of a loss: nothing is known between them without its curvature",
 )
 
 

@@ -28,6 +28,7 @@ from ..records import (
     WIDER,
     Population,
     PopulationStart,
+    heads_and_step,
 )
 from .corollary_5 import required
 
@@ -92,6 +93,7 @@ on_populations = functools.partial(
     ),
     kind=Kind.EXPECTATION,
     proved="Sec. 4.2, App. C",
+    no_rival="the logistic loss has no largest value, so that a gap has none",
 )
 
 
@@ -131,18 +133,18 @@ def _(num, data):
     return _slow_gap(num, data, 2 * G * num.total(distances) / len(distances))
 
 
+SURELY = "its conditions are asked for every training set and were checked on these samples alone"
+
+
 def _required_for_gap(setting: Any, form: str) -> tuple[Check, ...]:
     k = Constants(setting, form)
-    return (
-        Check("(84): required sqrt(H) over sqrt(H)", k.wider_root / float(k.H) ** 0.5, 1.0),
-        Check("eta over its largest value", k.stable_eta / k.longest_stable_step, 1.0),
-    )
+    return heads_and_step("(84)", k, k.wider_root, k.stable_eta, k.longest_stable_step)
 
 
 @on_populations(
     "theorem-4",
     "Generalisation gap",
-    where="Theorem 4 = Theorem 2",
+    where="Theorem 4 = Theorem 2 with its constants, Eqs. (93), (94)",
     says=r"\mathbb E[L(\theta_K)-\widehat L(\theta_K)]\le\frac4n\,\mathbb E\Bigl[2K\widehat"
     r" L(\theta)+\frac{9\|\theta-\theta_0\|^2}{4\eta}\Bigr]",
     given=(WIDER, SURE_STEP),
@@ -150,6 +152,7 @@ def _required_for_gap(setting: Any, form: str) -> tuple[Check, ...]:
     promise=lambda k: k.gap_bound,
     requires=_required_for_gap,
     quantity="gap",
+    proviso=SURELY,
     notes=("E32",),
 )
 def theorem_4(i, k):
@@ -166,7 +169,7 @@ def _(num, data, k):
 @on_populations(
     "corollary-4",
     "Generalisation gap under realizability",
-    where="Corollary 4",
+    where="Corollary 4, Eqs. (95)-(97)",
     says=r"\mathbb E[L(\theta_K)-\widehat L(\theta_K)]\le\frac{17g_0(1/K)^2}{\eta n}",
     shapes=tuple(shape(fit_surely_labelled, tier, K=1) for tier in ("v2", "v1", "sharp")),
     given=(SURELY_REALIZED, WIDER, SURE_STEP),
@@ -201,6 +204,7 @@ _stable = functools.partial(
     promise=lambda k: k.start_gap_bound,
     requires=functools.partial(required, stable=True),
     quantity="gap",
+    proviso=SURELY,
     forms={
         "corrected": ("g_0 = sqrt(2) G: 34 for 17", "E2"),
         "printed": ("g_0 = G: the proof is wrong, the bound is not", "E2"),

@@ -30,6 +30,7 @@ from ..twins import C_x_of, mixed
         "corrected": ("sqrt(d_s) C_x", "E5"),
     },
     tight=lambda: (Samples(X=np.array([[[2.0], [0.0]], [[1.0], [1.0]]]), u=np.zeros(2)),),
+    no_rival="a token is no longer than its sample, which is the corrected form",
 )
 def assumption_1(X, form):
     """||X||_F <= sqrt(d_s) C_x; a token then has |x_i| <= C_x, as (21) uses it."""
@@ -52,6 +53,7 @@ def _(num, X, form):
     proved="Sec. 4.2",
     on=Samples,
     says=r"\lambda_{\min}(XX^\top)\|\beta\|_2^2\le\|X^\top\beta\|_2^2",
+    no_rival="a norm is known to be at least zero, and no more",
 )
 def assumption_2(X, u):
     """lambda_min(X X^T) |beta|^2 <= |X^T beta|^2: with linearly independent tokens (d_s <= d) no
@@ -79,7 +81,7 @@ def _(num, X, u):
     proved="Sec. 4.2",
     on=Samples,
     says=r"\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle=\|X_nX_{n'}^\top\|_F^2",
-    forms="as printed",
+    forms={"equality": "what the inner product is; the assumption itself is about a tail"},
 )
 def assumption_3(X):
     """<X^T X, X'^T X'> = ||X X'^T||_F^2, which is never negative: the absolute value in Assumption
@@ -96,7 +98,7 @@ def assumption_3(X):
     proved="App. D.2",
     on=Samples,
     says=r"E[xx^\top]=d_s^2E[\bar x\bar x^\top]",
-    forms={"printed": ("x is the sum in Assumption 4, one token in Lemma 17", "E19")},
+    forms={"equality": ("x is the sum in Assumption 4, one token in Lemma 17", "E19")},
 )
 def assumption_4(X):
     """E[x x^T] of the token sum is d_s^2 times that of the token mean, which Lemma 17 uses."""

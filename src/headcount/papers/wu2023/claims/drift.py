@@ -38,6 +38,7 @@ def slow_logit_drift(num, move, k):
         "sharp": "constant 1/sqrt 2: |J u|_1 <= 1 and the entries of J u sum to zero, so that "
         "|J u|_2^2 <= |J u|_inf |J u|_1 <= 1/2 for |u|_inf <= 1",
     },
+    trivial=lambda k: 2**0.5,
 )
 def lemma_7(move, form, k):
     """|beta_i' - beta_i| <= 2 tau0 S (lamQ ||dW_K|| + lamK ||dW_Q||), S = d_s C_x^2, where the
@@ -85,6 +86,7 @@ def slow_features_gap(num, move):
     says=r"\|F_{\rm pre}^{t'}-F_{\rm pre}^t\|_F\le\rho(\|\Delta W_V\|_2"
     r"+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|\Delta W_K\|_2+\bar\lambda_K\|\Delta W_Q\|_2))",
     forms="nearly attained by equal tokens and a move of W_V alone",
+    trivial=lambda k: 2 * k.rho * k.lam.V,
     notes=("E12",),
 )
 def lemma_9(move, k):
@@ -119,6 +121,7 @@ def slow_outputs_gap(num, move):
     says=r"\|f^{t'}-f^t\|_2\le\rho\bar\lambda_V\|\Delta w_O\|_2"
     r"+\bar\lambda_O\|F_{\rm pre}^{t'}-F_{\rm pre}^t\|_2",
     forms="tight",
+    trivial=lambda k: 2 * k.rho * k.lam.V * k.lam.O,
 )
 def lemma_10(move, k):
     """|f' - f| <= rho lamV |dw_O| + lamO ||F_pre' - F_pre||_F."""
@@ -161,6 +164,7 @@ def large_output_weight(w_O=20.0):
         "corrected": ("c1 = rho (lamV + lamO (1 + lamV z))", "E8"),
     },
     tight=lambda: (large_output_weight(), large_output_weight(1.0)),
+    trivial=lambda k: 2 * k.rho * k.lam.V * k.lam.O,
 )
 def eq_36(move, k):
     """|f' - f| <= c1 |theta' - theta| with c1 = rho (lamV + lamO + lamV z), z = 2 tau0 S

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import false
+from ....theory import Sides, false
 from ....theory.domain import case_problem
 from ....theory.slow import dot, flat, norm
 from ....theory.slow_spectrum import outer_gram, smallest_eigenvalue
 from ..constants import state
 from ..records import FirstToken
-from ..twins import Theta, attention, mixed
-from .relu_kernels import lowest_of_relu, slow_lowest_of_relu
+from ..twins import Theta, attention, mixed, sample
+from .relu_kernels import NOTHING, lowest, lowest_of_relu, slow_lowest_of_relu
 
 
 def tokens_of(case):
@@ -41,17 +41,17 @@ def draw(case, rng, count):
     )
 
 
+first_token_problem = functools.partial(
+    case_problem,
+    whole={"N": 50, "T": 20, "d": 50, "d_m": 5000},
+    choices={"tau1": ("ntk", "one")},
+)
 on_first_tokens = functools.partial(
-    state.probability,
-    on=FirstToken,
-    draw=draw,
-    problem=functools.partial(
-        case_problem,
-        whole={"N": 50, "T": 20, "d": 50, "d_m": 5000},
-        choices={"tau1": ("ntk", "one")},
-    ),
+    state.probability, on=FirstToken, draw=draw, problem=first_token_problem
 )
 SMALL = {"N": 2, "T": 2, "d": 3, "d_m": 40, "tau1": "ntk", "delta": 0.05}
+BEYOND = {**SMALL, "d_m": 400}
+"""N/lambda_0 is about 28 here."""
 
 
 def slow_Phi(num, point):
@@ -65,19 +65,20 @@ def slow_Phi(num, point):
     "The first token's features by matrix Chernoff",
     where="(48), (49), (54), (60)",
     proved="App. C.3 and C.4",
-    says=r"\lambda_{\min}(\hat F_{\rm pre}\hat F_{\rm pre}^\top)\ge\tau_1^2d_m\lambda_0/4",
+    says=r"\lambda_{\min}(\hat F_{\rm pre}\hat F_{\rm pre}^\top)\ge d_m\lambda_0/4",
     forms={
-        "printed": false("without tau1^2: fails for the NTK initialisation", "E15"),
-        "corrected": ("with tau1^2", "E15"),
+        "printed": ("for tau1 = 1, where App. C.3 has it; elsewhere times tau1^2", "E15"),
+        "reused": false("App. C.4 takes it for the NTK initialisation, tau1^2 = 1/d_m", "E15"),
     },
-    cases=(SMALL, {**SMALL, "N": 3, "d_m": 200, "tau1": "one"}),
+    no_rival=NOTHING,
+    cases=(BEYOND, {**SMALL, "N": 3, "d_m": 200, "tau1": "one"}),
 )
 def eq_48(Phi, W_V, tau, form):
     """lambda_min(F^ F^^T) >= tau1^2 d_m lambda_0/4 with probability at least 1 - delta once d_m is
-    of order N/lambda_0 up to logarithms, F^ = tau1 relu(Phi W_V^T). The print lacks tau1^2, on
-    which Theorem 2 rests. Tested with d_m far beyond N/lambda_0."""
+    of order N/lambda_0 up to logarithms, F^ = tau1 relu(Phi W_V^T). Tested with d_m beyond
+    N/lambda_0."""
     F = tau[1] * jax.nn.relu(Phi @ W_V.T)
-    scale = 1.0 if form == "printed" else tau[1] ** 2
+    scale = 1.0 if form == "reused" else tau[1] ** 2
     return scale * W_V.shape[0] * lowest_of_relu(Phi) / 4, jnp.linalg.eigvalsh(F @ F.T)[0]
 
 
@@ -85,8 +86,38 @@ def eq_48(Phi, W_V, tau, form):
 def _(num, point, W_V, tau, form):
     Phi = slow_Phi(num, point)
     F = [[tau[1] * num.positive_part(dot(row, w)) for w in W_V] for row in Phi]
-    scale = num.number(1) if form == "printed" else tau[1] ** 2
+    scale = num.number(1) if form == "reused" else tau[1] ** 2
     bound = scale * len(W_V) * slow_lowest_of_relu(num, Phi) / 4
+    return bound, smallest_eigenvalue(num, outer_gram(F))
+
+
+@on_first_tokens(
+    "theorem-2-step",
+    "alpha^2 at the NTK initialisation",
+    where="Theorem 2, (60), (61)",
+    proved="App. C.4",
+    says=r"\alpha^2\ge d_m\lambda_0/4",
+    forms={
+        "printed": false("alpha^2 of order d_m: tau1^2 = 1/d_m is forgotten", "E15"),
+        "corrected": ("alpha^2 >= lambda_0/4, which does not grow with the width", "E15"),
+    },
+    no_rival=NOTHING,
+    notes=("E2", "E16"),
+    cases=(BEYOND,),
+)
+def theorem_2_step(Phi, F_pre, form):
+    """alpha^2 = lambda_min(F_pre F_pre^T) >= d_m lambda_0/4 at the NTK initialisation, through
+    which (57) and (58) become (60) and (61), once d_m is of order N/lambda_0 up to logarithms."""
+    width = F_pre.shape[1] if form == "printed" else 1
+    return width * lowest_of_relu(Phi) / 4, jnp.linalg.eigvalsh(F_pre @ F_pre.T)[0]
+
+
+@theorem_2_step.twin
+def _(num, point, X, W_V, tau, form):
+    theta = Theta(point["W_Q"], point["W_K"], W_V, [num.number(0)] * len(W_V))
+    F = [sample(num, one, theta, tau).f_pre for one in X]
+    width = len(W_V) if form == "printed" else 1
+    bound = width * slow_lowest_of_relu(num, slow_Phi(num, point)) / 4
     return bound, smallest_eigenvalue(num, outer_gram(F))
 
 
@@ -94,7 +125,7 @@ def _(num, point, W_V, tau, form):
     "lemma-16",
     "Attention is nearly uniform for tau0 = 1/d_m",
     where="Lemma 16, (65)-(68)",
-    proved="App. D.1",
+    proved="App. D.2",
     says=r"\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_sd"
     r"\sqrt{d_m\log(2d^2N^2/\delta)}",
     forms={
@@ -112,7 +143,9 @@ def lemma_16(X, Phi, W_Q, tau, delta, form):
     log = jnp.log(2 * d**2 * N**2 / delta)
     tokens = T if form == "printed" else T**2
     rhs = 8 * N * tau[0] * C_x2**2 * tokens * d * jnp.sqrt(W_Q.shape[0] * log)
-    return jnp.linalg.norm(jnp.ravel(Phi @ Phi.T - mean @ mean.T)), rhs
+    here, limit = Phi @ Phi.T, mean @ mean.T
+    apart, *sizes = (jnp.linalg.norm(jnp.ravel(A)) for A in (here - limit, here, limit))
+    return Sides(apart, rhs, trivial=sum(sizes))
 
 
 @lemma_16.twin
@@ -126,3 +159,40 @@ def _(num, point, X, W_Q, tau, delta, form):
     log = num.log(2 * d * d * N * N / delta)
     tokens = T if form == "printed" else T * T
     return gap, 8 * N * tau[0] * C_x2**2 * tokens * d * num.sqrt(len(W_Q) * log)
+
+
+def wide_enough(case):
+    """Why a case is not the lemma's: N <= d, and d_m at least what it asks for."""
+    reason = first_token_problem(case)
+    if reason is not None:
+        return reason
+    mean = np.mean(tokens_of(case), axis=1)
+    smallest = float(np.linalg.eigvalsh(mean @ mean.T)[0])
+    log = math.log(2 * case["d"] ** 2 * case["N"] ** 2 / case["delta"])
+    needed = case["N"] ** 2 * math.sqrt(log) / smallest**2 if smallest > 1e-9 else math.inf
+    return None if case["d_m"] >= needed else f"d_m is below {needed:.3g}"
+
+
+@on_first_tokens(
+    "lemma-16-eigenvalue",
+    "The attended tokens keep three quarters of the limit's smallest eigenvalue",
+    where="Lemma 16",
+    proved="App. D.2",
+    says=r"\lambda_{\min}(\Phi\Phi^\top)\ge\tfrac34\lambda_*",
+    forms={"printed": ("the constant that Omega hides is taken as 1", "E24")},
+    no_rival=NOTHING,
+    cases=({**SMALL, "d": 8, "d_m": 60},),
+    problem=wide_enough,
+)
+def lemma_16_eigenvalue(X, Phi):
+    """lambda_min(Phi Phi^T) >= (3/4) lambda_* with probability at least 1 - delta, once
+    d_m >= N^2 sqrt(log(2 d^2 N^2/delta))/lambda_*^2, lambda_* = lambda_min(Phi* Phi*^T)."""
+    mean = jnp.mean(X, axis=1)
+    return 0.75 * lowest(mean @ mean.T), lowest(Phi @ Phi.T)
+
+
+@lemma_16_eigenvalue.twin
+def _(num, point, X):
+    uniform = [num.number(1) / len(X[0])] * len(X[0])
+    star = smallest_eigenvalue(num, outer_gram([mixed(uniform, one) for one in X]))
+    return star * 3 / 4, smallest_eigenvalue(num, outer_gram(slow_Phi(num, point)))

@@ -15,7 +15,7 @@ from ..constants import state
 from ..records import Move, SmoothMove
 
 SAYS = r"\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2\le c_3\|\theta^{t'}-\theta^t\|_2"
-about_c3 = functools.partial(state.claim, says=SAYS, proved="App. C.1")
+about_c3 = functools.partial(state.claim, says=SAYS, proved="App. C.1", trivial=lambda k: 2 * k.c2)
 
 
 def flips(move):

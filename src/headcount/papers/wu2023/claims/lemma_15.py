@@ -12,7 +12,7 @@ from ....theory.slow_spectrum import outer_gram, smallest_eigenvalue
 from .. import quantities, twins
 from ..constants import state
 from ..records import Network
-from .relu_kernels import lowest_of_relu, slow_lowest_of_relu
+from .relu_kernels import NOTHING, lowest_of_relu, slow_lowest_of_relu
 
 on_networks = functools.partial(state.claim, on=Network)
 
@@ -25,6 +25,7 @@ on_networks = functools.partial(state.claim, on=Network)
     says=r"\lambda_0\ge\Theta(\eta_V/d_s)",
     forms={"corrected": ("the chain as an inequality between numbers", "E17")},
     notes=("E20",),
+    no_rival=NOTHING,
 )
 def lemma_15(network, X):
     """lambda_0 >= eta_V mu^2 min_k (lambda_min(X_k X_k^T)|beta_k|^2 - |beta_k| sum_{j != k}
@@ -61,7 +62,8 @@ def _(num, network, X):
     "eq-66",
     "Attention against uniform attention",
     where="(66), Lemma 16",
-    proved="App. D.1",
+    proved="App. D.2",
+    trivial=lambda k: (1 - 1 / k.s.d_s) ** 0.5,
     says=r"\|\beta_{1,n}-\beta^*_{1,n}\|_2\le2C_x^2d_s\|\tau_0W_Q^\top W_K\|_F",
 )
 def eq_66(network, X, sizes):

@@ -7,19 +7,46 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Bound, decided, false, given
+from ....theory import decided, false, given
 from ....theory.slow import norm
 from .. import quantities, twins
 from ..constants import Constants, Symbols, state
 from ..runs import Run, SmoothStep, Step, room_used
 
 HELD = {"corrected": ("with the corrected C", "E9")}
-condition_2 = given("(2): right over left side", lambda k: k.condition_2, 1.0)
-condition_3 = given("(3): right over left side", lambda k: k.condition_3, 1.0)
-# 1/C itself may be below the absolute slack of a check.
-step_size = given("gamma <= 1/C", lambda: jnp.ones(()), lambda k: 1 / k.C / k.gamma)
-within_room = given("the step stays within lambda-bar", room_used, 1.0)
 
+
+def short(name, ratio):
+    """How (2) or (3) fails, in words."""
+    return f"{name} asks for a left side {float(ratio):.3g} times as large"
+
+
+def asks_step(gamma, C):
+    """How the condition on the step size fails, in words."""
+    return f"gamma = {float(gamma):.4g}, the proposition asks gamma <= 1/C = {float(1 / C):.3g}"
+
+
+condition_2 = given(
+    "(2): right over left side", lambda k: k.condition_2, 1.0, lambda k: short("(2)", k.condition_2)
+)
+condition_3 = given(
+    "(3): right over left side", lambda k: k.condition_3, 1.0, lambda k: short("(3)", k.condition_3)
+)
+# 1/C itself may be below the absolute slack of a check.
+step_size = given(
+    "gamma <= 1/C",
+    lambda: jnp.ones(()),
+    lambda k: 1 / k.C / k.gamma,
+    lambda k: asks_step(k.gamma, k.C),
+)
+within_room = given(
+    "the step stays within lambda-bar",
+    room_used,
+    1.0,
+    lambda run: f"the step needs {float(room_used(run)):.3g} times the room that lambda-bar has",
+)
+
+UNKNOWN = "without the claim a step may do anything"
 about_steps = functools.partial(state.claim, proved="Sec. 4.1 and App. C.2")
 about_runs = functools.partial(about_steps, on=Run, given=(condition_2, condition_3, step_size))
 
@@ -28,16 +55,10 @@ def required(setting, form):
     """The hypotheses that a setting decides."""
     k, (second, third) = Constants(setting, form), setting.room.ratios
     return decided(
-        ("(2): right over left side", second, 1.0),
-        ("(3): right over left side", third, 1.0),
-        ("gamma C", k.gamma * k.C, 1.0),
+        ("(2): right over left side", second, 1.0, short("(2)", second)),
+        ("(3): right over left side", third, 1.0, short("(3)", third)),
+        ("gamma C", k.gamma * k.C, 1.0, asks_step(k.gamma, k.C)),
     )
-
-
-def promise(setting, form):
-    """(4) at the last step, beside the loss at the start."""
-    k = Constants(setting, form)
-    return Bound(float(k.promised), {"alpha": k.alpha, "gamma": k.gamma, "l_0": k.l_0}, k.l_0)
 
 
 @about_runs(
@@ -51,7 +72,7 @@ def promise(setting, form):
         "quarter": ("the rate 1 - gamma alpha^2/4 that the printed proof reaches", "E10"),
     },
     right=lambda k: k.promised,
-    bound=promise,
+    trivial=lambda k: k.l_0,
     requires=required,
     quantity="loss",
     notes=("E1", "E4", "E9", "E11"),
@@ -92,6 +113,7 @@ def too_long_a_step():
     "The weights stay within lambda-bar",
     where="Proposition 1, (25)-(34)",
     says=r"\|W_*^t\|_2\le\bar\lambda_*",
+    no_rival="without the claim weights may grow without end",
     forms=HELD,
 )
 def proposition_1_norms(run, k):
@@ -111,6 +133,7 @@ def _(num, run, k):
     "The last hidden layer keeps its smallest singular value",
     where="Proposition 1, (25)",
     says=r"\sigma_{\min}(F_{\rm pre}^t)\ge\alpha/2",
+    no_rival="a singular value is known to be at least zero, and no more",
     forms={
         **HELD,
         "repaired": (
@@ -175,6 +198,7 @@ def step_over_a_kink():
     "One step decreases the loss",
     where="App. C.2, after (37)",
     on=Step,
+    no_rival=UNKNOWN,
     says=r"\ell(\theta^{t+1})\le\ell(\theta^t)-\tfrac\gamma2\|\nabla\ell(\theta^t)\|^2",
     given=(step_size, within_room),
     forms={
@@ -206,6 +230,7 @@ no_kink = given("tokens and values nonnegative: no unit changes sign on the way"
     "One step decreases the loss where no unit changes sign",
     where="App. C.2, after (37)",
     on=SmoothStep,
+    no_rival=UNKNOWN,
     says=r"\ell(\theta^{t+1})\le\ell(\theta^t)-\tfrac\gamma2\|\nabla\ell(\theta^t)\|^2",
     given=(step_size, within_room, no_kink),
     forms=HELD,
@@ -227,6 +252,7 @@ descent_smooth.twin(slow_descent)
     proved="Sec. 4.1",
     on=Step,
     says=r"\gamma\propto N^{-1/2}",
+    no_rival="the constant is compared with itself",
     forms={
         "printed": false("c1 c2 alone grows fourfold", "E23"),
         "corrected": ("N^{-3/2}: C grows at most eightfold; attained as c3 l_0 dominates", "E23"),

@@ -15,7 +15,11 @@ from .. import quantities
 from ..constants import state
 from ..records import GaussianMatrix, InitialWeights, Products
 
-on_weights = functools.partial(state.probability, proved="App. C.1")
+on_weights = functools.partial(
+    state.probability,
+    proved="App. C.1",
+    no_rival="a Gaussian has no bound of its own",
+)
 
 
 def matrices(case, rng, count):

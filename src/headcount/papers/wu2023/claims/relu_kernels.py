@@ -18,9 +18,11 @@ from ....theory.slow import dot, flat, norm
 from ....theory.slow_spectrum import gram, outer_gram, smallest_eigenvalue
 from ..constants import state
 from ..limit import arc_cosine
-from ..records import Rows
+from ..records import ManyRows, Rows
 
-on_rows = functools.partial(state.claim, on=Rows, proved="App. D.2")
+NOTHING = "without the claim an eigenvalue is known to be at least zero, and no more"
+on_rows = functools.partial(state.claim, on=Rows, proved="App. D.2", no_rival=NOTHING)
+on_many_rows = functools.partial(on_rows, on=ManyRows)
 
 
 def moments(Phi):
@@ -119,9 +121,10 @@ def slow_above(num, share, matrix, kernel, Phi):
     return low + common, smallest_eigenvalue(num, kernel) + common
 
 
-def three_rows(*more):
-    """More samples than features: (1, 0), (0, 1) and (1, 1)."""
-    return Rows(Phi=np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], *more]))
+def around(count=16):
+    """N = d^4 samples at d = 2: unit vectors at 0, 1, 2, ... radians."""
+    angles = np.arange(float(count))
+    return ManyRows(Phi=np.stack([np.cos(angles), np.sin(angles)], axis=1))
 
 
 @on_rows(
@@ -192,47 +195,56 @@ def _(num, Phi, form):
     return num.smallest(ends) + common, smallest_eigenvalue(num, rows) + common
 
 
-@on_rows(
+@on_many_rows(
     "lemma-17",
-    "Smallest eigenvalues of Phi* Phi*^T and Phi*^T Phi*",
+    "Smallest eigenvalue of Phi* Phi*^T",
     where="Lemma 17, App. C.5, C.8",
-    says=r"\lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)",
+    says=r"\lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
     forms={
-        "printed": false("lambda_min(Phi* Phi*^T) is zero for N > d", "E18"),
+        "printed": false("zero for N > d, whatever constant Theta hides; here 1/1000", "E18"),
         "corrected": ("the min(N, d)-th largest eigenvalue of Phi* Phi*^T in its place", "E18"),
     },
     notes=("E19",),
-    tight=lambda: (three_rows(),),
+    tight=lambda: (around(),),
 )
 def lemma_17(Phi, form):
-    """lambda_min(Phi*^T Phi*), of order N/d, is at most lambda_min(Phi* Phi*^T): the first step of
-    the proof, with equality. The N x N matrix has rank d, so that it fails for N > d."""
+    """lambda_min(Phi* Phi*^T) >= Theta(N/d) for N >= d^4, where N/d stands for
+    lambda_min(Phi*^T Phi*)/d: N/d times the smallest eigenvalue of the samples' second moment. The
+    N x N matrix has rank d, so that its smallest eigenvalue is zero for N > d."""
     common, smallest = mean_square(Phi), jnp.linalg.svd(Phi, compute_uv=False)[-1] ** 2
-    right = lowest(Phi @ Phi.T) if form == "printed" else smallest
-    return lowest(Phi.T @ Phi) + common, right + common
+    printed = form == "printed"
+    right = lowest(Phi @ Phi.T) if printed else smallest
+    share = 1 / (1000 * Phi.shape[1]) if printed else 1.0
+    return share * lowest(Phi.T @ Phi) + common, right + common
 
 
 @lemma_17.twin
 def _(num, Phi, form):
-    common, left = slow_mean_square(num, Phi), slow_products(Phi, "printed")
-    right = outer_gram(Phi) if form == "printed" else gram(Phi)
-    return tuple(smallest_eigenvalue(num, matrix) + common for matrix in (left, right))
+    common, left = slow_mean_square(num, Phi), smallest_eigenvalue(num, gram(Phi))
+    if form == "printed":
+        right = smallest_eigenvalue(num, outer_gram(Phi))
+        return left / (1000 * len(Phi[0])) + common, right + common
+    return left + common, left + common
 
 
-@on_rows(
+@on_many_rows(
     "lemma-18",
     "The kernel of relu and the number of samples",
     where="Lemma 18",
     says=r"\lambda_0\ge\tfrac34\eta_V\mu(\sigma_r)^2\lambda_*\ge\Theta(\eta_VN/d)",
     forms={
         "printed": false("lambda_* = lambda_min(Phi*^T Phi*), as Lemma 17 has it", "E18"),
-        "corrected": ("lambda_* = lambda_min(Phi* Phi*^T), which is 0 for N > d", "E18"),
+        "corrected": (
+            "lambda_* = lambda_min(Phi* Phi*^T), which is 0 for N > d: the width that the lemma "
+            "asks for is then infinite",
+            "E18",
+        ),
     },
-    tight=lambda: (three_rows(),),
+    tight=lambda: (around(),),
 )
 def lemma_18(Phi, form):
-    """lambda_0 >= (3/4) eta_V mu^2 lambda_*, with lambda_* of order N/d through Lemma 17. Here
-    eta_V = 1, mu = 1/2 and Phi = Phi*."""
+    """lambda_0 >= (3/4) eta_V mu^2 lambda_* for N >= d^4, with lambda_* of order N/d through
+    Lemma 17. Here eta_V = 1, mu = 1/2 and Phi = Phi*."""
     return above(3 / 16, products(Phi, form), moments(Phi)[0], Phi)
 
 
@@ -241,19 +253,20 @@ def _(num, Phi, form):
     return slow_above(num, (3, 16), slow_products(Phi, form), slow_moments(num, Phi)[0], Phi)
 
 
-@on_rows(
+@on_many_rows(
     "lemma-19",
     "Smallest eigenvalue of the limiting kernel",
     where="Lemma 19",
     says=r"\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Omega(N/d)",
     forms={
-        "printed": false("with lambda_min(Phi*^T Phi*)", "E18"),
+        "printed": false("bounded in N; here with lambda_min(Phi*^T Phi*) for N/d", "E18"),
         "corrected": ("with lambda_min(Phi* Phi*^T)", "E18"),
     },
-    tight=lambda: (three_rows([1.0, 0.9]),),
+    tight=lambda: (around(),),
 )
 def lemma_19(Phi, form):
-    """lambda_min(K) >= mu^2 lambda_min(Phi* Phi*^T), of order N/d through Lemma 17; d_s = 1."""
+    """lambda_min(K) >= mu^2 lambda_min(Phi* Phi*^T) for N >= d^4, of order N/d through Lemma 17;
+    d_s = 1. Its mean eigenvalue does not grow with N, so that no constant helps."""
     return above(0.25, products(Phi, form), limit(Phi), Phi)
 
 
@@ -291,7 +304,7 @@ def _(num, Phi):
         "printed": false("a matrix product", "E14"),
         "corrected": ("an entry-wise product", "E14"),
     },
-    tight=lambda: (three_rows(),),
+    tight=lambda: (Rows(Phi=np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])),),
 )
 def lemma_1_diagonal(Phi, form):
     """K_nn = |phi*_n|^2 (d_s = 1): half from w_O, E relu(phi.w)^2, and half from W_V. Left: this;

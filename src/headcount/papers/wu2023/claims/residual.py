@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....theory import false
-from ....theory.slow import flat, norm
+from ....theory.slow import dot, flat, norm
 from .. import quantities, twins
 from ..constants import state
 from ..records import WideNetwork
@@ -39,6 +39,7 @@ def slow_features(num, network):
     "Size of the last hidden layer with a residual connection",
     where="App. C.7",
     says=r"\|f_{\rm pre}\|_2\le\tau_1d_s(\|W_V\|_2d_s^{1/2}C_x+C_x)",
+    no_rival="the bound is the sum of norms itself",
 )
 def residual_lemma_10(network, sizes, lam):
     """|f_pre| <= tau1 d_s (||W_V|| sqrt(d_s) C_x + C_x) for every sample: sum_i |x_i| <=
@@ -66,22 +67,29 @@ def small_weights():
     where="(62)",
     says=r"\|F_{\rm pre}-F_{\rm pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x",
     forms={
-        "printed": false("w_O and W_V do not belong there: fails for small weights", "E13"),
-        "corrected": ("sqrt(N) tau1 d_s C_x, since relu is 1-Lipschitz", "E13"),
+        "printed": false("W_V does not belong there: fails for small values", "E13"),
+        "corrected": ("sqrt(N) tau1 d_s C_x without w_O, since relu is 1-Lipschitz", "E13"),
     },
+    no_rival="the bound on a difference that does not vanish with the weights",
     tight=lambda: (small_weights(),),
 )
 def eq_62(network, sizes, lam, form):
-    """||F_res - F_pre||_F <= sqrt(N) tau1 d_s |w_O| ||W_V|| C_x."""
+    """||F_res - F_pre||_F <= sqrt(N) tau1 d_s |w_O| ||W_V|| C_x, where the print has w_O^T in
+    front of both sums: f_pre is a number there, and F_pre a vector."""
     gap = features(network) - quantities.features(network, network.theta)
     rhs = sizes.N**0.5 * sizes.tau1 * sizes.d_s * sizes.C_x
-    return jnp.linalg.norm(jnp.ravel(gap)), rhs * lam.O * lam.V if form == "printed" else rhs
+    if form == "printed":
+        return jnp.linalg.norm(gap @ network.w_O), rhs * lam.O * lam.V
+    return jnp.linalg.norm(jnp.ravel(gap)), rhs
 
 
 @eq_62.twin
 def _(num, network, form, k):
-    with_x = flat(slow_features(num, network))
-    without = flat(twins.features(num, network, twins.theta_of(network)))
-    gap = norm(num, [x - y for x, y in zip(with_x, without, strict=True)])
+    with_x = slow_features(num, network)
+    without = twins.features(num, network, twins.theta_of(network))
+    pairs = zip(with_x, without, strict=True)
+    gap = [[x - y for x, y in zip(*rows, strict=True)] for rows in pairs]
     rhs = num.sqrt(k.N) * network["tau"][1] * k.d_s * k.C_x
-    return gap, rhs * k.lam[2] * k.lam[3] if form == "printed" else rhs
+    if form == "printed":
+        return norm(num, [dot(row, network["w_O"]) for row in gap]), rhs * k.lam[2] * k.lam[3]
+    return norm(num, flat(gap)), rhs

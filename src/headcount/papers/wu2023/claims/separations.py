@@ -1,8 +1,6 @@
-"""Separations of wu2023, App. C.5 and C.6, the step behind Theorem 2, and the PSD step of C.3."""
+"""Separations of wu2023, App. C.5 and C.6, and the PSD step of C.3."""
 
 from __future__ import annotations
-
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -14,101 +12,50 @@ from ....theory.slow_spectrum import outer_gram, smallest_eigenvalue
 from .. import quantities, twins
 from ..constants import state
 from ..records import Network, Values
+from .relu_kernels import NOTHING
 
-on_values = functools.partial(state.claim, on=Values)
 
-
-def alpha2(values, copies, eta, tau1):
-    """lambda_min(F F^T) for F = tau1 relu(sqrt(eta) Phi W_V^T) with every unit copied."""
-    W = jnp.concatenate([values.W_V] * copies)
-    F = tau1 * jax.nn.relu(eta**0.5 * values.Phi @ W.T)
+def alpha2(values, eta, tau1):
+    """lambda_min(F F^T) for F = tau1 relu(sqrt(eta) Phi W_V^T)."""
+    F = tau1 * jax.nn.relu(eta**0.5 * values.Phi @ values.W_V.T)
     return jnp.linalg.svd(F, compute_uv=False)[-1] ** 2
 
 
-def slow_alpha2(num, values, copies, eta, tau1):
-    """The same in slow arithmetic."""
-    rows = [
-        [tau1 * num.root(eta) * num.positive_part(dot(phi, w)) for w in values["W_V"]] * copies
-        for phi in values["Phi"]
-    ]
-    return smallest_eigenvalue(num, outer_gram(rows))
-
-
-def common(values):
-    """A summand of both sides."""
-    return jnp.sum(jax.nn.relu(values.Phi @ values.W_V.T) ** 2)
-
-
-def slow_common(num, values):
-    """The same in slow arithmetic."""
-    pairs = ((phi, w) for phi in values["Phi"] for w in values["W_V"])
-    return num.total([num.positive_part(dot(phi, w)) ** 2 for phi, w in pairs])
-
-
-def one_unit(d=1):
-    """One sample, one unit, everything 1."""
-    return Values(Phi=np.ones((1, d)), W_V=np.ones((1, d)))
-
-
-@on_values(
-    "theorem-2-step",
-    "alpha^2 at the NTK initialisation",
-    where="Theorem 2, (60), (61)",
-    proved="App. C.4",
-    says=r"\alpha^2\ge d_m\lambda_0/4",
-    forms={
-        "printed": false("alpha^2 of order d_m", "E15"),
-        "corrected": ("alpha^2 does not depend on the number of copies", "E15"),
-    },
-    notes=("E2",),
-    tight=lambda: (one_unit(),),
-)
-def theorem_2_step(values, form):
-    """alpha^2 grows with the width like d_m lambda_0/4: with four copies of every unit it is four
-    times as large. tau1^2 = 1/d_m is forgotten: alpha^2 stays exactly the same. Both sides
-    carry a common summand."""
-    d_m, both = values.W_V.shape[0], common(values)
-    one, four = (alpha2(values, copies, 1.0, (copies * d_m) ** -0.5) for copies in (1, 4))
-    return (4.0 if form == "printed" else 1.0) * one + both, four + both
-
-
-@theorem_2_step.twin
-def _(num, values, form):
-    d_m, unit, both = len(values["W_V"]), num.number(1), slow_common(num, values)
-    one, four = (
-        slow_alpha2(num, values, copies, unit, 1 / num.sqrt(num.number(copies * d_m)))
-        for copies in (1, 4)
-    )
-    return (4 if form == "printed" else 1) * one + both, four + both
-
-
-@on_values(
+@state.claim(
     "separation-initialisation",
     "LeCun against NTK at the start",
     where="App. C.5",
-    says=r"\alpha^2_{\rm LeCun}=\frac{d_m}d\alpha^2_{\rm NTK}",
+    on=Values,
+    says=r"\alpha^2_{\rm NTK}\le\alpha^2_{\rm LeCun}",
     forms={
-        "printed": false("at every width; the part N/d of the bound is that of Lemma 17", "E18"),
-        "corrected": ("d_m/d times", "E18"),
+        "printed": "the order of alpha^2 where d_m >= d",
+        "corrected": ("d_m/d times; the part N/d of the bound is that of Lemma 17", "E18"),
     },
-    tight=lambda: (one_unit(3),),
+    no_rival=NOTHING,
 )
 def separation_initialisation(values, form):
-    """alpha^2 is larger for LeCun than for NTK, for the same attention and the same normals.
-    Exactly, it is d_m/d times that of NTK (and He twice LeCun), so the order reverses for
-    d_m < d. Both sides carry a common summand."""
-    (d_m, d), both = values.W_V.shape, common(values)
-    narrow = alpha2(values, 1, 1.0, d_m**-0.5) * (1.0 if form == "printed" else d_m / d)
-    return narrow + both, alpha2(values, 1, 1 / d, 1.0) + both
+    """alpha^2 is larger for LeCun than for NTK, for the same attention and the same normals, where
+    d_m >= d. Exactly, it is d_m/d times that of NTK (and He twice LeCun). Both sides carry a
+    common summand."""
+    (d_m, d), common = values.W_V.shape, jnp.sum(jax.nn.relu(values.Phi @ values.W_V.T) ** 2)
+    narrow = alpha2(values, 1.0, d_m**-0.5) * (1.0 if form == "printed" else d_m / d)
+    return narrow + common, alpha2(values, 1 / d, 1.0) + common
 
 
 @separation_initialisation.twin
 def _(num, values, form):
-    d_m, d = len(values["W_V"]), len(values["W_V"][0])
-    one, both = num.number(1), slow_common(num, values)
-    wide = slow_alpha2(num, values, 1, one / d, one)
-    narrow = slow_alpha2(num, values, 1, one, 1 / num.sqrt(num.number(d_m)))
-    return narrow * (one if form == "printed" else one * d_m / d) + both, wide + both
+    Phi, W_V = values["Phi"], values["W_V"]
+    d_m, d, one = len(W_V), len(W_V[0]), num.number(1)
+    rows = [[num.positive_part(dot(phi, w)) for w in W_V] for phi in Phi]
+    common = num.total([x**2 for x in flat(rows)])
+
+    def alpha2_of(scale):
+        return smallest_eigenvalue(num, outer_gram([[scale * x for x in row] for row in rows]))
+
+    narrow = alpha2_of(1 / num.sqrt(num.number(d_m))) * (
+        one if form == "printed" else one * d_m / d
+    )
+    return narrow + common, alpha2_of(1 / num.sqrt(num.number(d))) + common
 
 
 def swapped():
@@ -137,6 +84,7 @@ def swapped():
         "corrected": ("Weyl: sigma_min(F_pre) >= sigma_min(F^) - ||F_pre - F^||_F", "E16"),
     },
     tight=lambda: (swapped(),),
+    no_rival=NOTHING,
 )
 def sum_of_psd(network, form):
     """F_pre F_pre^T is a sum of positive semi-definite matrices, so that lambda_min(F_pre F_pre^T)
@@ -170,56 +118,25 @@ def _(num, network, form):
     return num.root(low) - away + num.root(both), num.root(high) + num.root(both)
 
 
-def sharp_attention():
-    """Erratum E26: d_m = 4; sharper attention prefers the token that no unit likes."""
-    return Network(
-        X=np.array([[[1.0, 1.0], [1.0, -2.0]]]),
-        y=np.zeros(1),
-        W_Q=np.tile([0.2, 0.0], (4, 1)),
-        W_K=np.tile([0.0, 1.0], (4, 1)),
-        W_V=np.tile([0.0, -1.0], (4, 1)),
-        w_O=np.ones(4),
-        tau=np.array([0.5, 1.0]),
-    )
-
-
 @state.claim(
     "separation-scaling",
-    "tau0 = d_m^{-1/2} against d_m^{-1}",
+    "The size of attention for both scalings",
     where="App. C.6",
     on=Network,
-    says=r"\alpha^2(d_m^{-1/2})\ge\alpha^2(d_m^{-1})",
-    forms={
-        "printed": false("the order of alpha at the start", "E26"),
-        "corrected": ("what the argument shows: |beta_i|^2 >= 1/d_s for both scalings", "E26"),
-    },
-    tight=lambda: (sharp_attention(),),
+    says=r"\|\beta_{1,k}\|_2^2\ge1/d_s",
+    forms={"printed": ("what the heuristic shows; the order of alpha is left open", "E26")},
+    no_rival="a sum of squares is known to be positive, and no more",
 )
-def separation_scaling(network, form):
-    """alpha^2 is at least as large for tau0 = d_m^{-1/2} as for tau0 = d_m^{-1}, the square;
-    1/d_s bounds |beta|^2 from below for both. Both sides of the first carry a common summand."""
-    # tau[0] is d_m^{-1/2}; the other scaling is its square.
+def separation_scaling(network):
+    """|beta_i|^2 >= 1/d_s for tau0 = d_m^{-1/2} and for tau0 = d_m^{-1}, its square."""
     weak = network.changed(tau=jnp.stack([network.tau[0] ** 2, network.tau[1]]))
-    if form == "corrected":
-        rows = (quantities.attention(one, one.theta) for one in (network, weak))
-        sizes = [jnp.sum(beta**2, axis=-1) for beta in rows]
-        return 1 / network.X.shape[1], jnp.min(jnp.stack(sizes))
-    F, G = (quantities.features(one, one.theta) for one in (network, weak))
-    strong, other = (jnp.linalg.eigvalsh(A @ A.T)[0] for A in (F, G))
-    both = jnp.sum(F**2) + jnp.sum(G**2)
-    return other + both, strong + both
+    rows = (quantities.attention(one, one.theta) for one in (network, weak))
+    sizes = [jnp.sum(beta**2, axis=-1) for beta in rows]
+    return 1 / network.X.shape[1], jnp.min(jnp.stack(sizes))
 
 
 @separation_scaling.twin
-def _(num, network, form):
-    weak = {**network, "tau": [network["tau"][0] ** 2, network["tau"][1]]}
-    theta, X = twins.theta_of(network), network["X"]
-    if form == "corrected":
-        scales = (network["tau"][0], weak["tau"][0])
-        rows = [b for t in scales for one in X for b in twins.attention(num, one, theta, t)]
-        sizes = [num.total([p**2 for p in row]) for row in rows]
-        return num.number(1) / len(X[0]), num.smallest(sizes)
-    F, G = (twins.features(num, one, theta) for one in (network, weak))
-    strong, other = (smallest_eigenvalue(num, outer_gram(A)) for A in (F, G))
-    both = num.total([x**2 for x in [*flat(F), *flat(G)]])
-    return other + both, strong + both
+def _(num, network):
+    theta, X, tau0 = twins.theta_of(network), network["X"], network["tau"][0]
+    rows = [b for t in (tau0, tau0**2) for one in X for b in twins.attention(num, one, theta, t)]
+    return num.number(1) / len(X[0]), num.smallest([num.total([p**2 for p in b]) for b in rows])

@@ -30,6 +30,7 @@ of_softmax = functools.partial(state.claim, on=Softmax, proved="App. C.1")
     says=r"1/\sqrt{d_s}\le\|\mathrm{softmax}(u)\|_2",
     forms={"printed": ("attained by equal weights; the proof's AM-GM is QM-AM", "E25")},
     tight=_ends,
+    no_rival="a norm is known to be positive, and no more",
 )
 def lemma_8_lower(u):
     """1/sqrt(d_s) <= |softmax(u)|: the quadratic mean of the weights is at least their mean."""
@@ -50,6 +51,7 @@ def _(num, u):
     right=1.0,
     bound=None,
     tight=_ends,
+    no_rival="1 is what is known of a vector of weights",
 )
 def lemma_8_upper(u):
     """|softmax(u)| <= 1."""
@@ -87,6 +89,7 @@ def lemma_11(u):
         "weighted covariance of indicator vectors",
     },
     tight=_ends,
+    no_rival="the norm of a matrix is known in no other way",
 )
 def lemma_11_size(u, v, form):
     """|(diag(p) - p p^T) v| <= 2 |v|, as the lemmas use it."""

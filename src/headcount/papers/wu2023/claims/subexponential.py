@@ -14,7 +14,12 @@ from ..constants import state
 from ..records import OneProduct, SumOfProducts
 
 in_range = given("|l| < 1/a", lambda s, l: 2**0.5 * jnp.max(s) * jnp.abs(l), 1.0)
-on_sums = functools.partial(state.claim, given=(in_range,), proved="App. B.3")
+on_sums = functools.partial(
+    state.claim,
+    given=(in_range,),
+    proved="App. B.2",
+    no_rival="a moment generating function is known in no other way",
+)
 
 
 def logs(s, l):

@@ -19,6 +19,7 @@ from ....theory.slow_spectrum import extreme_eigenvalues
 from ..constants import state
 from ..model import EncoderParams
 from ..records import ScalarWeights, SwitchedOn
+from ..twins import Theta, gradient
 
 COPIES = 4
 
@@ -31,8 +32,8 @@ def scales(initialisation, d_m):
     return inner, inner / d_m**0.5, 1.0
 
 
-def hessian(point, copies):
-    """Hess_theta f at `copies` copies of every unit, tau0 = 1/d_m, by autodiff."""
+def network(point, copies):
+    """f of a flat theta, and theta, for `copies` copies of every unit and tau0 = 1/d_m."""
     d_m = copies * point.g_Q.shape[0]
     inner, outer, tau1 = scales(point.initialisation, d_m)
     normals = (point.g_Q, point.g_K, point.g_V, point.g_O)
@@ -46,6 +47,12 @@ def hessian(point, copies):
         mean = self_attention(point.x[:, None], logit) @ point.x
         return tau1 * jnp.sum(jax.nn.relu(jnp.outer(mean, w_V)) @ w_O)
 
+    return f, flat
+
+
+def hessian(point, copies):
+    """Hess_theta f, by autodiff."""
+    f, flat = network(point, copies)
     return jax.hessian(f)(flat)
 
 
@@ -54,14 +61,28 @@ def size(matrix):
     return jnp.max(jnp.abs(jnp.linalg.eigvalsh((matrix + matrix.T) / 2)))
 
 
-def slow_hessian(num, point, copies):
-    """The closed form, entry by entry."""
-    x, d_m, name = point["x"], copies * len(point["g_Q"]), point["initialisation"]
+def slow_weights(num, point, copies):
+    """(w_Q, w_K, w_V, w_O) and tau1."""
+    d_m, name = copies * len(point["g_Q"]), point["initialisation"]
     inner, root = num.sqrt(num.number(2 if name == "he" else 1)), num.sqrt(num.number(d_m))
     outer, tau1 = (num.number(1), 1 / root) if name == "ntk" else (inner / root, root / root)
+    inside = ([inner * g for g in point[k]] * copies for k in ("g_Q", "g_K", "g_V"))
+    return (*inside, [outer * g for g in point["g_O"]] * copies), tau1
+
+
+def slow_gradient(num, point):
+    """grad f of one copy."""
+    (w_Q, w_K, w_V, w_O), tau1 = slow_weights(num, point, 1)
+    columns = ([[w] for w in block] for block in (w_Q, w_K, w_V))
+    tau = (num.number(1) / len(w_Q), tau1)
+    return gradient(num, [[x] for x in point["x"]], Theta(*columns, w_O), tau).flat()
+
+
+def slow_hessian(num, point, copies):
+    """The closed form, entry by entry."""
+    x, d_m = point["x"], copies * len(point["g_Q"])
+    (w_Q, w_K, w_V, w_O), tau1 = slow_weights(num, point, copies)
     tau0 = num.number(1) / d_m
-    w_Q, w_K, w_V = ([inner * g for g in point[k]] * copies for k in ("g_Q", "g_K", "g_V"))
-    w_O = [outer * g for g in point["g_O"]] * copies
     M = tau0 * dot(w_Q, w_K)
     zero = num.number(0)
     a, b, c, e = zero, zero, [zero] * d_m, [zero] * d_m
@@ -123,6 +144,7 @@ def lecun(kind=ScalarWeights, initialisation="lecun"):
         ),
     },
     notes=("E3",),
+    no_rival="the norm of a Hessian is known in no other way",
     tight=lambda: (lecun(), lecun(initialisation="ntk")),
 )
 def theorem_3(point, form):
@@ -170,3 +192,29 @@ def theorem_3_mixed(point, form):
     b = tau1 / d_m * jnp.sum(point.x * s * jnp.sum(beta * gaps**2, axis=1))
     closed = a * jnp.outer(w_K, w_Q) + (0.0 if form == "printed" else b) * jnp.eye(d_m)
     return Sides(jnp.ravel(H[:d_m, d_m : 2 * d_m]), jnp.ravel(closed), scale=jnp.max(jnp.abs(H)))
+
+
+@state.claim(
+    "remark-theorem-3",
+    "A small Hessian keeps the tangent kernel",
+    where="Remark after Theorem 3",
+    proved="Sec. 4.3",
+    on=ScalarWeights,
+    says=r"\|\nabla_\theta K(x,x)\|_2\le2\|H\|_2\|\nabla_\theta f\|_2",
+    forms="the step of [Liu et al., 2020], for one sample and without its constants",
+    no_rival="how fast the kernel turns is known in no other way",
+)
+def remark_theorem_3(point):
+    """The kernel K(x, x) = |grad f|^2 changes along theta at most at the rate 2 ||H|| |grad f|:
+    its gradient is 2 H grad f."""
+    f, flat = network(point, 1)
+    kernel = jax.grad(lambda t: jnp.sum(jax.grad(f)(t) ** 2))(flat)
+    slope = jnp.linalg.norm(jax.grad(f)(flat))
+    return jnp.linalg.norm(kernel), 2 * size(jax.hessian(f)(flat)) * slope
+
+
+@remark_theorem_3.twin
+def _(num, point):
+    H, slope = slow_hessian(num, point, 1), slow_gradient(num, point)
+    turned = [dot(row, slope) for row in H]
+    return 2 * norm(num, turned), 2 * slow_size(num, H) * norm(num, slope)
