@@ -164,7 +164,12 @@ def finish(
     among: Among | None = None,
 ) -> None:
     """Tell verdicts and files, as JSON or for people; in short where it is one `among` many."""
-    from ..report._tables import stand_in_sentence, verdicts_summary, verdicts_table
+    from ..report._tables import (
+        chance_sentence,
+        stand_in_sentence,
+        verdicts_summary,
+        verdicts_table,
+    )
 
     if json:
         print_json(summary(plan, counts, seconds, collection, files), line=among is not None)
@@ -181,6 +186,8 @@ def finish(
         console.print(plan.figure.notes, markup=False, highlight=False)
     console.print(verdicts_summary(collection.verdicts), highlight=False)
     console.print(verdicts_table(collection.verdicts))
+    if chance := chance_sentence([verdict.p for verdict in collection.verdicts]):
+        console.print(chance, highlight=False)
     for file in files:
         console.print(str(file), markup=False, highlight=False, soft_wrap=True)
 
