@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ._export import export_to
 from ._flags import Whole
 from ._output import check_writable, print_json
 
@@ -21,6 +22,7 @@ def falsify_command(
     budget: str = "default",
     seed: Whole = 0,
     out: Path = Path("certificates"),
+    export: Path | None = None,
     cold: Annotated[bool, Parameter(negative=())] = False,
     strict: Annotated[bool, Parameter(negative=())] = False,
     trust: Annotated[bool, Parameter(negative=())] = False,
@@ -44,6 +46,9 @@ def falsify_command(
         Seed of the search.
     out
         Folder for a certificate.
+    export
+        File for a portable certificate, of the last violation that is found: `python
+        check_certificate.py FILE` proves it with python-flint alone.
     cold
         Search alone: leave out known constructions and the worst instances on file.
     strict
@@ -69,6 +74,7 @@ def falsify_command(
         asked.append((claims[claim], variant))
     check_writable("out", out)
     notes, shown, code = Console(stderr=True), [], 0
+    last: tuple[Any, Any] = (None, None)
     for chosen, form in asked:
         with notes.status("searching") as status:
             result = falsify(
@@ -76,12 +82,14 @@ def falsify_command(
             )
         path = None
         if result.certificate is not None:
+            last = chosen, result.certificate
             path = str(result.certificate.write(out / result.certificate.file_name))
         code = VIOLATED if strict and result.violated else code
         if json:
             shown.append(result.to_json(path))
         else:
             _print(chosen, result, path, claim if is_lemma_file(claim) else None)
+    export_to(export, *last)
     if json:
         print_json(shown[0] if len(shown) == 1 else shown)
     return code

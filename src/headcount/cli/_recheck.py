@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from ._export import export_to
 from ._output import print_json
 
 REJECTED = 1
@@ -16,6 +18,7 @@ def recheck_command(
     /,
     *,
     lemma: str | None = None,
+    export: Path | None = None,
     trust: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
@@ -31,6 +34,9 @@ def recheck_command(
     lemma
         For a certificate about a lemma of your own: its file and name, as my_lemma.py:name. The
         file is run; one that only the certificate names never is.
+    export
+        File for the portable form of what is proved, which `python check_certificate.py FILE`
+        proves again with python-flint alone.
     trust
         Do not ask before a file outside the current folder is run.
     json
@@ -38,7 +44,7 @@ def recheck_command(
         message.
     """
     from ..core import BadArgument
-    from ..theory import certificate_named, recheck
+    from ..theory import certificate_named, claims, read_certificate, recheck
     from ._lemmas import lemmas_from
 
     chosen = None
@@ -46,7 +52,10 @@ def recheck_command(
         (chosen, *more) = lemmas_from(lemma, trust=trust)
         if more:
             raise BadArgument("lemma", lemma, "has several lemmas", fix="write file.py:name")
-    result = recheck(certificate_named(file), chosen)
+    certificate = read_certificate(certificate_named(file))
+    result = recheck(certificate, chosen)
+    own = claims[certificate.claim] if chosen is None else chosen
+    export_to(export, own, certificate if result.confirmed else None)
     if json:
         print_json(result.to_json())
     else:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from ._export import export_to
 from ._output import print_json
 
 NOT_PROVED, FALSE = 1, 3
@@ -18,6 +20,7 @@ def verify_command(
     variant: str | None = None,
     boxes: int = 20_000,
     tolerance: float = 1e-9,
+    export: Path | None = None,
     trust: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
@@ -38,6 +41,9 @@ def verify_command(
         Boxes looked at before the rest is called open.
     tolerance
         Where the sides meet, lhs <= (1 + tolerance) rhs is what can be proved, and is said.
+    export
+        File for a portable certificate, of the last counterexample that is found: `python
+        check_certificate.py FILE` proves it with python-flint alone.
     trust
         Do not ask before a file outside the current folder is run.
     json
@@ -45,7 +51,7 @@ def verify_command(
         instance, admissible, message; a list if there are several.
     """
     from ..core import BadArgument, papers
-    from ..theory import facts, verify
+    from ..theory import certificate_of, facts, verify
     from ..theory.lemma_files import is_lemma_file
     from ._lemmas import lemmas_from
 
@@ -56,11 +62,15 @@ def verify_command(
         if not chosen:
             having = ", ".join(dict.fromkeys(name.split("/")[0] for name in facts))
             raise BadArgument("lemma", lemma, "is a paper without facts", fix=f"choose {having}")
-    found = [
-        verify(own, form, boxes=boxes, tolerance=tolerance)
-        for own in chosen
-        for form in ([variant] if variant else own.variants)
+    asked = [(own, form) for own in chosen for form in ([variant] if variant else own.variants)]
+    found = [verify(own, form, boxes=boxes, tolerance=tolerance) for own, form in asked]
+    false = [
+        (own, result)
+        for (own, _), result in zip(asked, found, strict=True)
+        if result.answer == "false"
     ]
+    own, certificate = (None, None) if not false else (false[-1][0], certificate_of(*false[-1]))
+    export_to(export, own, certificate)
     if json:
         shown = [result.to_json() for result in found]
         print_json(shown[0] if len(shown) == 1 else shown)

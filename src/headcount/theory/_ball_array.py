@@ -251,7 +251,10 @@ def _times(x: list[arb], y: list[arb], rows: int, inner: int, columns: int) -> l
         return [arb(0)] * (rows * columns)
     if inner == 1:
         return [a * b for a in x for b in y]
-    return (arb_mat(rows, inner, x) * arb_mat(inner, columns, y)).entries()
+    if all(isinstance(a, arb) for a in (*x, *y)):
+        return (arb_mat(rows, inner, x) * arb_mat(inner, columns, y)).entries()
+    left, right = np.array(x, object), np.array(y, object)
+    return list((left.reshape(rows, inner) @ right.reshape(inner, columns)).ravel())
 
 
 def leading(array: Balls, axis: int) -> Balls:

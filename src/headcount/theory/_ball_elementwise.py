@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import methodcaller, neg
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from ._balls import (
     UNKNOWN,
     Undecided,
     absolute,
+    angle,
+    larger,
     nearest,
     nonnegative,
     power,
+    smaller,
     square,
     whole,
 )
@@ -49,37 +53,37 @@ def _cube_root_of(end: arb) -> arb:
 
 
 _ANY_SIGN: dict[str, Callable[[arb], arb]] = {
-    "neg": arb.__neg__,
-    "log": arb.log,
-    "log1p": arb.log1p,
+    "neg": neg,
+    "log": methodcaller("log"),
+    "log1p": methodcaller("log1p"),
     "log2": lambda x: x.log() / arb.const_log2(),
-    "expm1": arb.expm1,
-    "tanh": arb.tanh,
-    "sin": arb.sin,
-    "cos": arb.cos,
-    "tan": arb.tan,
-    "asin": arb.asin,
-    "atan": arb.atan,
-    "sinh": arb.sinh,
-    "asinh": arb.asinh,
-    "atanh": arb.atanh,
-    "erf": arb.erf,
-    "erf_inv": arb.erfinv,
+    "expm1": methodcaller("expm1"),
+    "tanh": methodcaller("tanh"),
+    "sin": methodcaller("sin"),
+    "cos": methodcaller("cos"),
+    "tan": methodcaller("tan"),
+    "asin": methodcaller("asin"),
+    "atan": methodcaller("atan"),
+    "sinh": methodcaller("sinh"),
+    "asinh": methodcaller("asinh"),
+    "atanh": methodcaller("atanh"),
+    "erf": methodcaller("erf"),
+    "erf_inv": methodcaller("erfinv"),
     "lgamma": _log_gamma,
-    "digamma": arb.digamma,
+    "digamma": methodcaller("digamma"),
     "cbrt": _cube_root,
-    "floor": arb.floor,
-    "ceil": arb.ceil,
-    "sign": arb.sgn,
+    "floor": methodcaller("floor"),
+    "ceil": methodcaller("ceil"),
+    "sign": methodcaller("sgn"),
     "one_minus_square": lambda x: 1 - square(x),
 }
 _NEVER_NEGATIVE: dict[str, Callable[[arb], arb]] = {
-    "exp": arb.exp,
+    "exp": methodcaller("exp"),
     "exp2": lambda x: (x * arb.const_log2()).exp(),
-    "acos": arb.acos,
-    "cosh": arb.cosh,
-    "acosh": arb.acosh,
-    "erfc": arb.erfc,
+    "acos": methodcaller("acos"),
+    "cosh": methodcaller("cosh"),
+    "acosh": methodcaller("acosh"),
+    "erfc": methodcaller("erfc"),
     "logistic": _logistic,
     "abs": absolute,
     "square": square,
@@ -108,7 +112,7 @@ def _unary(name: str, function: Callable[[arb], arb], never_negative: bool) -> R
     return rule
 
 
-_root, _reciprocal_root = mapped(arb.sqrt), mapped(arb.rsqrt)
+_root, _reciprocal_root = mapped(methodcaller("sqrt")), mapped(methodcaller("rsqrt"))
 _safe_root = mapped(root_of)
 _safe_reciprocal_root = mapped(lambda x: nonnegative(x).rsqrt())
 _nonnegative = mapped(nonnegative)
@@ -228,10 +232,12 @@ def _remainder(x: arb, y: arb) -> arb:
     return x - y * steps
 
 
-def _gamma_rule(method: Callable[..., arb]) -> Rule:
+def _gamma_rule(method: str) -> Rule:
     """igamma or igammac: the regularised incomplete gamma functions of a > 0 at x >= 0."""
     inside = lambda a, x: a > 0 and x >= 0  # noqa: E731
-    apply = mapped(lambda a, x: method(x, a, regularized=1) if inside(a, x) else arb.nan(), 2)
+    apply = mapped(
+        lambda a, x: getattr(x, method)(a, regularized=1) if inside(a, x) else arb.nan(), 2
+    )
 
     def rule(equation: Equation, a: Value, x: Value) -> Value:
         return Value(apply(a.array, _nonnegative(x.array) if x.nonnegative else x.array), True)
@@ -247,7 +253,7 @@ def _comparison(relation: Callable[[Balls, Balls], Balls], on_integers: Any) -> 
         if kind != "f" and is_certain(x.array) and is_certain(y.array):
             return Value(arrays.truth_of(on_integers(x.array, y.array)))
         if x is y and equation.primitive.name in ("eq", "ne"):
-            same = np.vectorize(arb.is_finite, otypes=[bool])(as_balls(x.array))
+            same = np.vectorize(methodcaller("is_finite"), otypes=[bool])(as_balls(x.array))
             verdict = TRUE if equation.primitive.name == "eq" else FALSE
             return Value(np.where(same, verdict, UNKNOWN).astype(np.int8))
         return Value(relation(as_balls(x.array), as_balls(y.array)))
@@ -297,9 +303,9 @@ def _clamp(equation: Equation, low: Value, x: Value, high: Value) -> Value:
     if kind_of(equation.outvars[0]) != "f" and all(is_certain(v.array) for v in (low, x, high)):
         clipped = np.minimum(np.maximum(x.array, low.array), high.array)
         return Value(clipped)
-    above = mapped(arb.max, 2)(as_balls(x.array), as_balls(low.array))
+    above = mapped(larger, 2)(as_balls(x.array), as_balls(low.array))
     sign = every((low, high)) or (x.nonnegative and high.nonnegative)
-    return Value(mapped(arb.min, 2)(above, as_balls(high.array)), sign)
+    return Value(mapped(smaller, 2)(above, as_balls(high.array)), sign)
 
 
 def _select_n(equation: Equation, which: Value, *cases: Value) -> Value:
@@ -340,11 +346,11 @@ RULES: dict[str, Rule] = {
     "polynomial": _polynomial,
     "div": _arithmetic("div", np.true_divide, _quotient, _both),
     "rem": _arithmetic("rem", mapped(_remainder, 2), _rest, lambda x, y: x.nonnegative),
-    "max": _arithmetic("max", mapped(arb.max, 2), np.maximum, _either),
-    "min": _arithmetic("min", mapped(arb.min, 2), np.minimum, _both),
-    "atan2": _arithmetic("atan2", mapped(arb.atan2, 2), None, lambda x, y: x.nonnegative),
-    "igamma": _gamma_rule(arb.gamma_lower),
-    "igammac": _gamma_rule(arb.gamma_upper),
+    "max": _arithmetic("max", mapped(larger, 2), np.maximum, _either),
+    "min": _arithmetic("min", mapped(smaller, 2), np.minimum, _both),
+    "atan2": _arithmetic("atan2", mapped(angle, 2), None, lambda x, y: x.nonnegative),
+    "igamma": _gamma_rule("gamma_lower"),
+    "igammac": _gamma_rule("gamma_upper"),
     "lt": _comparison(_less, np.less),
     "gt": _comparison(_greater, np.greater),
     "le": _comparison(_negated(_greater), np.less_equal),

@@ -150,7 +150,7 @@ def _sort(equation: Equation, *values: Value) -> list[Value]:
     results = [np.empty(row.shape, dtype=object) for row in rows]
     for place in np.ndindex(rows[0].shape[:-1]):
         lanes = [row[place].tolist() for row in rows]
-        if len(lanes) == 1:
+        if len(lanes) == 1 and isinstance(lanes[0][0], arb):
             results[0][place] = _sorted_ends(lanes[0])
             continue
         order = sorted(range(len(lanes[0])), key=cmp_to_key(_order_by(lanes[:keys])))

@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from flint import arb
 from jax.extend.core import Literal
 
 from ..core import BadArgument, check_count, float64
@@ -39,6 +40,8 @@ RULES = {
     **_ball_indexing.RULES,
     **_ball_linalg.RULES,
 }
+
+Lifted = Callable[[arb], Any]
 
 _MISUNDERSTOOD = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError),
@@ -67,6 +70,10 @@ class BallProgram:
             raise Unsupported(f"the constant {value!r} has passed through float32")
         self._tree = jax.tree.structure(shape)
 
+    def on_terms(self, bits: int, terms: Sequence[arrays.Balls], lifted: Lifted) -> Any:
+        """The result on terms (`_term.py`), whose constants `lifted` makes of balls."""
+        return self.run(bits, terms, lifted)[0]
+
     def __call__(self, bits: int, boxes: Sequence[arrays.Balls] | None = None) -> Any:
         """The function's result with enclosures in place of arrays, at `bits` bits.
 
@@ -74,18 +81,23 @@ class BallProgram:
         """
         return self.run(bits, boxes)[0]
 
-    def run(self, bits: int, boxes: Sequence[arrays.Balls] | None = None) -> tuple[Any, bool]:
+    def run(
+        self,
+        bits: int,
+        boxes: Sequence[arrays.Balls] | None = None,
+        lifted: Lifted | None = None,
+    ) -> tuple[Any, bool]:
         """The same, and whether the function may jump on the boxes, or hides its slope there.
 
         A scalar is an `arb`, an array a NumPy object array of them; integers that are known are
         NumPy integers, booleans are FALSE, UNKNOWN or TRUE.
         """
         with at_precision(bits), np.errstate(all="ignore"):
-            constants = [_constant(value, self.ulps) for value in self._closed.consts]
+            run = _Interpreter(self.ulps, lifted)
+            constants = [run.constant(value) for value in self._closed.consts]
             inputs = [_constant(leaf, 0) for leaf in self._leaves]
             if boxes is not None:
                 inputs = [Value(box) for box in boxes]
-            run = _Interpreter(self.ulps)
             values = run.evaluate(self._closed.jaxpr, constants, inputs)
         _check_enclosed(values)
         found = jax.tree.unflatten(self._tree, [_bare(value.array) for value in values])
@@ -118,8 +130,8 @@ def _constant(value: Any, ulps: int) -> Value:
 class _Interpreter:
     """Evaluates jaxprs at the working precision."""
 
-    def __init__(self, ulps: int) -> None:
-        self.ulps = ulps
+    def __init__(self, ulps: int, lifted: Lifted | None) -> None:
+        self.ulps, self.lifted = ulps, lifted
         self.may_jump = False
         """Whether a step was met whose outcome is open, or a slope that was hidden on purpose."""
         self._control: dict[str, Rule] = {
@@ -129,6 +141,13 @@ class _Interpreter:
             "platform_index": _platform_index,
         }
 
+    def constant(self, value: Any) -> Value:
+        """A constant of the program."""
+        found = _constant(value, self.ulps)
+        if self.lifted is None or found.array.dtype != object:
+            return found
+        return Value(arrays.mapped(self.lifted)(found.array), found.nonnegative)
+
     def evaluate(
         self, jaxpr: Any, constants: Sequence[Value], inputs: Sequence[Value]
     ) -> list[Value]:
@@ -137,7 +156,7 @@ class _Interpreter:
         known.update(zip(jaxpr.invars, inputs, strict=True))
 
         def read(atom: Any) -> Value:
-            return _constant(atom.val, self.ulps) if isinstance(atom, Literal) else known[atom]
+            return self.constant(atom.val) if isinstance(atom, Literal) else known[atom]
 
         for equation in _needed(jaxpr):
             values = [read(atom) for atom in equation.invars]
@@ -179,7 +198,7 @@ class _Interpreter:
         """A jaxpr with its constants, or one that has none."""
         if not hasattr(closed, "consts"):
             return self.evaluate(closed, [], values)
-        constants = [_constant(value, self.ulps) for value in closed.consts]
+        constants = [self.constant(value) for value in closed.consts]
         return self.evaluate(closed.jaxpr, constants, values)
 
     def _scan(self, equation: Equation, *values: Value) -> list[Value]:

@@ -15,18 +15,23 @@ import flint
 import numpy as np
 from flint import arb, arb_mat
 
-from ._ball_array import Balls
+from ._ball_array import Balls, contracted
 from ._ball_value import Equation, Rule, Value
 from ._balls import Undecided, hull, root, square
+from ._term import Term, eigenvalues_of_terms
 
 _MOST_SWEEPS = 30
+_ROWS, _COLUMNS = (((1,), (1,)), ((), ())), (((0,), (0,)), ((), ()))
+"""Of a matrix with itself: over which axis its Gram matrix is contracted."""
 
 
-def eigenvalues(matrix: Balls) -> list[arb]:
+def eigenvalues(matrix: Balls) -> list[Any]:
     """Enclosures of the eigenvalues of a symmetric matrix of balls, smallest first."""
     size = len(matrix)
     if size == 0:
         return []
+    if (term := next((x for x in matrix.flat if isinstance(x, Term)), None)) is not None:
+        return eigenvalues_of_terms(matrix, term.tape, eigenvalues)
     A = arb_mat(size, size, matrix.ravel().tolist())
     if not all(entry.is_finite() for entry in A.entries()):
         return [arb.nan()] * size
@@ -114,11 +119,8 @@ def _rotate(B: arb_mat, V: arb_mat, p: int, q: int, c: arb, s: arb) -> None:
 
 def singular_values(matrix: Balls) -> list[arb]:
     """Enclosures of the singular values, largest first: roots of the smaller Gram matrix."""
-    rows, columns = matrix.shape
-    A = arb_mat(rows, columns, matrix.ravel().tolist())
-    gram = A * A.transpose() if rows <= columns else A.transpose() * A
-    size = gram.nrows()
-    squares = eigenvalues(np.array(gram.entries(), dtype=object).reshape(size, size))
+    gram = contracted(matrix, matrix, _ROWS if len(matrix) <= matrix.shape[1] else _COLUMNS)
+    squares = eigenvalues(gram)
     return [root(x) for x in reversed(squares)]
 
 

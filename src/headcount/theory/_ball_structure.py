@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add, mul
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from flint import arb
 from . import _ball_array as arrays
 from ._ball_array import Balls, as_balls, is_certain
 from ._ball_value import Equation, Rule, Value, every, kind_of
-from ._balls import FALSE, TRUE
+from ._balls import FALSE, TRUE, larger, smaller
 
 
 def _same(equation: Equation, x: Value) -> Value:
@@ -196,16 +197,16 @@ RULES: dict[str, Rule] = {
     "pad": _pad,
     "iota": _iota,
     "convert_element_type": _convert,
-    "reduce_sum": _reduction(arrays.reduced(arb.__add__, 0), np.sum),
-    "reduce_prod": _reduction(arrays.reduced(arb.__mul__, 1), np.prod),
-    "reduce_max": _reduction(arrays.reduced(arb.max), np.max),
-    "reduce_min": _reduction(arrays.reduced(arb.min), np.min),
+    "reduce_sum": _reduction(arrays.reduced(add, 0), np.sum),
+    "reduce_prod": _reduction(arrays.reduced(mul, 1), np.prod),
+    "reduce_max": _reduction(arrays.reduced(larger), np.max),
+    "reduce_min": _reduction(arrays.reduced(smaller), np.min),
     "reduce_and": _truth_reduction(np.min),
     "reduce_or": _truth_reduction(np.max),
-    "cumsum": _accumulation(arb.__add__, np.add),
-    "cumprod": _accumulation(arb.__mul__, np.multiply),
-    "cummax": _accumulation(arb.max, np.maximum),
-    "cummin": _accumulation(arb.min, np.minimum),
+    "cumsum": _accumulation(add, np.add),
+    "cumprod": _accumulation(mul, np.multiply),
+    "cummax": _accumulation(larger, np.maximum),
+    "cummin": _accumulation(smaller, np.minimum),
     "argmax": _leading(largest=True),
     "argmin": _leading(largest=False),
     "dot_general": _dot_general,

@@ -69,7 +69,25 @@ def nonnegative(x: arb) -> arb:
 
     A ball wholly below zero has no such part and stays as it is.
     """
-    return x if x >= 0 or x < 0 else x.nonnegative_part()
+    kept = x.is_exact() or x < 0 or not x.contains(0)
+    return x if kept else x.nonnegative_part()
+
+
+def larger(x: Any, y: Any) -> Any:
+    """The larger of two balls, or of a ball and a term of a program."""
+    return y.max(x) if isinstance(x, arb) else x.max(y)
+
+
+def angle(y: Any, x: Any) -> Any:
+    """atan2 of two balls, or of a ball and a term."""
+    if isinstance(y, arb) and isinstance(x, arb):
+        return arb.atan2(y, x)
+    return x.tape.lifted(y).atan2(x) if isinstance(y, arb) else y.atan2(x)
+
+
+def smaller(x: Any, y: Any) -> Any:
+    """The smaller of two."""
+    return y.min(x) if isinstance(x, arb) else x.min(y)
 
 
 def square(x: arb) -> arb:
@@ -99,6 +117,8 @@ def root(x: arb) -> arb:
 
 def hull(low: arb, high: arb) -> arb:
     """A ball around everything between the two."""
+    if isinstance(low, arb) and not isinstance(high, arb):  # a term takes a ball, not the reverse
+        low, high = high, low
     return low if low.is_exact() and low == high else low.union(high)
 
 

@@ -36,6 +36,8 @@ class Verification:
     tolerance: float
     seconds: float
     instance: dict[str, Any] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Those of the counterexample."""
     sides: tuple[float, float] = (float("nan"), float("nan"))
     excess: str = ""
     """lhs - rhs at the counterexample."""

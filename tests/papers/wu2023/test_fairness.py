@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from headcount.core import BadArgument, read_tables
+from headcount.core import BadArgument
+from headcount.lab import CONFIRMED, NOT_CONFIRMED, Source, figures
 from headcount.papers import wu2023
 from headcount.papers.wu2023.constants import Norms
+from headcount.papers.wu2023.figures import fig5, sentences
 from headcount.papers.wu2023.records import ManyRows, Rows, Values, WidthTable
 from headcount.papers.wu2023.setting import measure_start, ratios_at
 from headcount.theory import Outcome, claims, judge
 
-QUOTES = read_tables("headcount.papers.wu2023:quotes.toml")
+QUOTES = tomllib.loads((files("headcount.papers.wu2023") / "quotes.toml").read_text("utf-8"))
 TEXTS = [
     folder / "shared/papers/wu2023.md"
     for folder in Path(__file__).parents
@@ -31,13 +35,16 @@ def folded(text: str) -> str:
     return " ".join(text.split())
 
 
+def quotations() -> dict[str, str]:
+    """The words of the paper behind forms of claims, and behind verdicts of figures."""
+    found = {f"{c}.{f}": q["says"] for c, forms in QUOTES.items() for f, q in forms.items()}
+    return found | {
+        name: source.says for name, source in vars(sentences).items() if isinstance(source, Source)
+    }
+
+
 def misquoted(paper: str) -> list[str]:
-    return [
-        f"{claim}.{form}"
-        for claim, forms in QUOTES.items()
-        for form, quote in forms.items()
-        if folded(quote["says"]) not in folded(paper)
-    ]
+    return [name for name, says in quotations().items() if folded(says) not in folded(paper)]
 
 
 def test_every_quotation_is_in_the_paper() -> None:
@@ -182,3 +189,33 @@ def test_the_dependence_on_the_number_of_samples(init: str) -> None:
     if init == "ntk":
         table = WidthTable(widths=sizes, values=values)
         assert judge(claim, table, "printed").outcome is Outcome.VIOLATED
+
+
+def of_epochs(figure: str, ends: float) -> list:
+    """Verdicts of a figure on curves of the loss that all die (NaN) or never fall (1)."""
+    import xarray as xr
+
+    panels = {"panel": list(fig5.PANELS)} if figure == "wu2023/fig5" else {}
+    panels = panels or {"scaling": ["realistic", "ntk"]}
+    (name, values), widths = next(iter(panels.items())), [10, 100, 1000]
+    shape = (5, len(values), len(widths), 9)
+    loss = np.full(shape, ends)
+    loss[..., :2] = 1.0
+    places = {"seed": range(5), name: values, "d_m": widths, "epoch": range(9)}
+    data = xr.Dataset(
+        {
+            "loss": (tuple(places), loss),
+            "finite": (("seed", name, "d_m"), np.full(shape[:3], float(np.isfinite(ends)))),
+        },
+        coords={key: list(value) for key, value in places.items()},
+    )
+    return list(figures[figure].verdicts(data))
+
+
+@pytest.mark.parametrize("figure", ["wu2023/fig5", "wu2023/scaling"])
+@pytest.mark.parametrize("ends", [np.nan, 1.0], ids=["died", "never"])
+def test_runs_that_died_or_never_got_there_confirm_nothing(figure: str, ends: float) -> None:
+    """With all 12 runs of fig5 diverged `He is as fast as LeCun` was confirmed once."""
+    judged = [v for v in of_epochs(figure, ends) if v.source.kind != "sanity"]
+    assert judged
+    assert not {v.outcome for v in judged} & {CONFIRMED, NOT_CONFIRMED}

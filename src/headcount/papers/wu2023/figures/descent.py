@@ -60,7 +60,7 @@ def scaled_settings(
         "stable", d_m=d_m, init=init, scaling=scaling, gamma=1.0, settings=settings, seed=seed
     )
     config["data_options"]["tokens"] = "raw"
-    return {**config, "eta": None}
+    return {**config, "eta": None, "dtype": "float64"}
 
 
 def measure_scaled_descent(config: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from ....core import Array
 from ....lab import Context, Figure, Finding, Measurement, Trial, over_seeds, register
+from .sentences import DECAY
 from .tails import QUANTILES, TAIL_OUTPUTS, draw_tail, tail_of, tail_statistics, tail_verdicts
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         finding
         for name in names
         for finding in tail_verdicts(
-            one.sel(vectors=name), "", f"{VECTORS[name]}: " if len(names) > 1 else ""
+            one.sel(vectors=name), "", f"{VECTORS[name]}: " if len(names) > 1 else "", DECAY
         )
     ]
 

@@ -12,9 +12,13 @@ import numpy as np
 
 from ....lab import (
     COLOURS,
+    SANITY,
     Figure,
     Finding,
+    Source,
     Trial,
+    inside,
+    mean,
     monotone,
     over_seeds,
     register,
@@ -23,16 +27,19 @@ from ....lab import (
 )
 from .curves import by_seed, draw_curve, finish, numbers, with_stability
 from .descent import NORMALISATIONS, drift, run_settings
+from .sentences import KERNEL, LINEAR, SETTLED, STABLE
 
 if TYPE_CHECKING:
     import xarray as xr
 
 CONVERGED = 1e-4
 """A loss of this part of its first value counts as converged."""
-LINEAR = 0.5
+SLOWEST = 0.5
 """Linear convergence: in its last half the log loss falls at least half as fast as before it."""
-SLOWER = 10.0
-"""Weights or a kernel that move this many times less per epoch than before count as settled."""
+MUCH = 0.1
+"""Weights that go less far than this part of their length do not change much."""
+LATE = (0.9, 1.1)
+"""Approximately constant: at half of the epochs the distance is within a tenth of its end."""
 FIRST = 8
 """The paper's first 50 of 400 epochs, as a fraction."""
 
@@ -101,48 +108,49 @@ def halves(loss: Any) -> Any:
     return after / before
 
 
-def before_and_after(values: Any) -> tuple[Any, Any]:
-    """Mean within the first eighth of the epochs, and after it; per seed."""
-    cut = values.shape[1] // FIRST
-    return np.mean(values[:, :cut], axis=1), np.mean(values[:, cut:], axis=1)
+def path_after(movement: Any) -> Any:
+    """How far the weights go after the first eighth of the epochs, in parts of their length."""
+    return np.sum(movement[:, movement.shape[1] // FIRST : -1], axis=1)
 
 
-def converged(claim: str, loss: Any, *, expected: bool = True) -> Finding:
+def converged(claim: str, loss: Any, source: Source, *, expected: bool = True) -> Finding:
     """The last loss is below CONVERGED times the first, or, where expected, it is not."""
     first, last = CONVERGED * loss[:, 0], loss[:, -1]
-    return separation(claim, *((first, last) if expected else (last, first)))
+    pair = (first, last) if expected else (last, first)
+    return separation(claim, *pair, source=source)
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
-    """The claims of each panel, for every width."""
+    """The claims of each panel: for the first width, below linear, and for those that converge."""
     widths, epochs = data["d_m"].values, data.sizes["epoch"] - 1
     found = []
     for i, d_m in enumerate(widths):
-        one = data.sel(d_m=d_m)
-        loss = by_seed(one["loss"], "epoch")
-        found.append(
-            threshold(f"width {d_m}: training stays finite", one["finite"].values, above=0.5)
+        one, words = data.sel(d_m=d_m), f"width {d_m}"
+        loss, kernel, movement = (
+            by_seed(one[name], "epoch") for name in ("loss", "kernel_from_start", "movement")
         )
+        finite = one["finite"].values
+        found.append(threshold(f"{words}: training stays finite", finite, above=0.5, source=SANITY))
         if i == 0:
-            claim = f"width {d_m}, below linear: loss stays above {CONVERGED:g} of its start"
-            found.append(converged(claim, loss, expected=False))
-            continue
-        found.append(converged(f"width {d_m}: loss falls below {CONVERGED:g} of its start", loss))
-        claim = f"width {d_m}: linear, the log loss falls in its last half at least half as fast"
-        found.append(threshold(claim, halves(loss), above=LINEAR))
-    for name, words in (("movement", "weights"), ("kernel_from_previous", "kernel")):
-        for d_m in widths:
-            claim = f"width {d_m}: mean step of the {words} after epoch {epochs // FIRST} is below"
-            values = by_seed(data[name].sel(d_m=d_m), "epoch")
-            values = values[:, 1:] if name.startswith("kernel") else values[:, :-1]
-            found.append(separation(f"{claim} a tenth", *before_and_after(values), factor=SLOWER))
+            claim = f"{words}, below linear: loss stays above {CONVERGED:g} of its start"
+            found.append(converged(claim, loss, LINEAR, expected=False))
+        else:
+            claim = f"{words}: loss falls below {CONVERGED:g} of its start"
+            found.append(converged(claim, loss, LINEAR))
+            claim = f"{words}: linear, the log loss falls in its last half at least half as fast"
+            found.append(threshold(claim, halves(loss), above=SLOWEST, source=LINEAR))
+            claim = f"{words}: after epoch {epochs // FIRST} the weights go less than a tenth of "
+            claim += "their length"
+            found.append(threshold(claim, path_after(movement), below=MUCH, source=SETTLED))
+        end = kernel[:, -1]
+        claim = f"{words}: the first quarter of the epochs brings over half of the kernel's change"
+        found.append(separation(claim, 2 * kernel[:, epochs // 4], end, source=KERNEL))
+        claim = f"{words}: from half of the epochs on the kernel is within a tenth of its end"
+        share = kernel[:, epochs // 2] / end
+        found.append(inside(claim, mean(share), LATE, "distance over its end", source=KERNEL))
     last = by_seed(data["kernel_from_start"].isel(epoch=-1), "d_m")
-    claim = "the wider, the less the kernel has moved at the end"
-    found.append(monotone(claim, numbers(data, "d_m"), last, "decreasing"))
-    if len(widths) > 2:
-        claim = f"the widest kernel moved less than that of width {widths[1]}"
-        found.append(separation(claim, last[:, 1], last[:, -1]))
-    return found
+    claim, at = "the wider, the less the kernel has moved at the end", numbers(data, "d_m")
+    return [*found, monotone(claim, at, last, "decreasing", scale="log", source=STABLE)]
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:

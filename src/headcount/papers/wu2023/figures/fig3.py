@@ -11,6 +11,7 @@ from ....lab import Figure, Finding, Trial, over_seeds, register, threshold
 from .curves import STYLES, by_seed, draw_curve, finish, with_stability
 from .descent import NORMALISATIONS, descent
 from .fig2 import NOTES, converged, mark_divergence
+from .sentences import MANY_TOKENS, ONE_TOKEN, SAME_AS_TWO_LAYERS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,9 +79,10 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             "d_s = 1: the loss is that of the two-layer network, down to 1e-12 (log difference)",
             apart,
             below=SAME,
+            source=SAME_AS_TWO_LAYERS,
         ),
-        converged("d_s = 1: converges (loss below 1e-4 of its start)", row),
-        converged("d_s = D: does not converge", column, expected=False),
+        converged("d_s = 1: converges (loss below 1e-4 of its start)", row, ONE_TOKEN),
+        converged("d_s = D: does not converge", column, MANY_TOKENS, expected=False),
         threshold(
             "d_s = D: keeps over half of its first loss", column[:, -1] / column[:, 0], above=0.5
         ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
+    SANITY,
     Figure,
     Finding,
     Trial,
@@ -23,6 +24,7 @@ from ....lab import (
 from .curves import SCALINGS, by_seed, draw_curve, finish, with_stability
 from .descent import NORMALISATIONS, descent, run_settings
 from .fig2 import NOTES, SCALES, mark_divergence
+from .sentences import INITIALISATIONS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -81,17 +83,19 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         log = {panel: np.log(values) for panel, values in needed.items()}
         near = (-math.log(ALIKE), math.log(ALIKE))
         what = "log ratio of epochs for a tenth of the loss"
-        claim = f"width {d_m}: He is as fast as LeCun"
-        found.append(inside(claim, paired_difference(log[he], log[lecun]), near, what))
+        claim, source = f"width {d_m}: He is as fast as LeCun", INITIALISATIONS
+        apart = paired_difference(log[he], log[lecun])
+        found.append(inside(claim, apart, near, what, source=source))
         claim = f"width {d_m}: NTK is slower than LeCun at gamma = 1"
-        found.append(separation(claim, needed[ntk], needed[lecun]))
+        found.append(separation(claim, needed[ntk], needed[lecun], source=source))
         claim = f"width {d_m}: NTK with gamma = 10 is faster than with gamma = 1"
         found.append(separation(claim, needed[ntk], needed[ntk10]))
         claim = f"width {d_m}: NTK with gamma = 10 is about as fast as LeCun with 1"
         found.append(inside(claim, paired_difference(log[ntk10], log[lecun]), near, what))
     for panel in PANELS:
         finite = by_seed(data["finite"].sel(panel=panel), "d_m").mean(axis=1)
-        found.append(threshold(f"{panel}: training stays finite", finite, above=0.99))
+        claim = f"{panel}: training stays finite"
+        found.append(threshold(claim, finite, above=0.99, source=SANITY))
     return found
 
 

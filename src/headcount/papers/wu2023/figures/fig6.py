@@ -15,6 +15,7 @@ from .images import (
     only_dataset,
     say_which_data,
 )
+from .sentences import DECAY_OF_IMAGES
 from .tails import draw_tail, tail_statistics, tail_verdicts
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Before and after training."""
     one = _one(data)
-    return [v for when in WHEN for v in tail_verdicts(one, f"_{when}", f"{when} training: ")]
+    return [
+        finding
+        for when in WHEN
+        for finding in tail_verdicts(one, f"_{when}", f"{when} training: ", DECAY_OF_IMAGES)
+    ]
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:

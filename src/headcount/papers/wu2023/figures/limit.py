@@ -26,6 +26,7 @@ from ....lab import (
 )
 from .curves import SCALINGS, by_seed
 from .hessian import HALF, INITS, draw_schemes, width_trials
+from .sentences import LIMIT
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -136,6 +137,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             "as printed: the kernel approaches the one with a matrix product (up to a factor)",
             by_seed(proved["printed_error"], "d_m")[:, -1],
             below=AWAY,
+            source=LIMIT,
         ),
     ]
     for init in INITS:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ....core import Array
-from ....lab import COLOURS, Finding, over_seeds, threshold
+from ....lab import COLOURS, Finding, Source, over_seeds, threshold
 from .curves import by_seed, finish
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def excess(products: Any, exponent: Any) -> Any:
     return np.max(tail_levels()[None, :] - bound, axis=1)
 
 
-def tail_verdicts(data: xr.Dataset, suffix: str, words: str) -> list[Finding]:
+def tail_verdicts(data: xr.Dataset, suffix: str, words: str, source: Source) -> list[Finding]:
     """At least exponential decay; and the assumption as printed, without a scale."""
     exponent = data[f"tail_exponent{suffix}"].values
     products = by_seed(data[f"products{suffix}"], "tail_point")
@@ -70,6 +70,7 @@ def tail_verdicts(data: xr.Dataset, suffix: str, words: str) -> list[Finding]:
             f"{words}the tail decays at least exponentially (fitted exponent c above 1)",
             exponent,
             above=1.0,
+            source=source,
         ),
         threshold(
             f"{words}as printed, the tail is below exp(-t^c) at every t with the fitted c (excess)",
