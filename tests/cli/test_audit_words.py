@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headcount.cli._audit import _cells
-from headcount.core import json_text
+from headcount.core._files import json_text
 from headcount.papers.arda2026.setting import Setting, into_ball
 from headcount.papers.deora2024.setting import Setting as HeadsSetting
 from headcount.theory import Check, Outcome, Verdict, _audit, audit, claims

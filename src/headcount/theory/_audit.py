@@ -16,7 +16,6 @@ from ..training import Run, TrainConfig, build, run_config
 from ._claim import Claim, Kind, Sides
 from ._registry import claims
 from ._setting import Setting
-from ._statement import Statement
 from ._subject import Progress, Subject
 from ._verdict import Outcome, Verdict, decide, judge_hardest, ratio_of
 from .domain import NotFinite
@@ -193,7 +192,7 @@ def ask(claim: Claim, subject: Subject, variant: str) -> Verdict | None:
     """One claim about one run: at its hardest instance there, or None if it does not concern it."""
     if claim.measured is not None and claim.bound is not None:
         return _against_bound(claim, subject, variant)
-    kind = claim.instance_class if claim.families or isinstance(claim, Statement) else None
+    kind = claim.instance_class
     instances = subject.instances(kind) if kind is not None else ()
     return judge_hardest(claim, instances, variant) if len(instances) else None
 

@@ -13,7 +13,7 @@ import pytest
 from headcount.cli import run as command
 from headcount.cli._audit import audited as audited_run
 from headcount.core import BadArgument, float64, stream
-from headcount.data._given import Arrays
+from headcount.data import Arrays
 from headcount.papers.arda2026 import (
     Head,
     Near,

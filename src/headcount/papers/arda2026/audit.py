@@ -33,7 +33,6 @@ from ...training import (
     run_config,
 )
 from ...training import Run as TrainedRun
-from .claims.fact_4 import Event
 from .constants import Constants, label_envelope
 from .model import PooledAttentionParams
 from .needed_transport import Goal, goal_of
@@ -199,7 +198,6 @@ def offers_of(
         Near: [Near(**model, **moved)],
         Head: Batch(heads),
         Softmax: Batch(Softmax(z=logits, u=jnp.broadcast_to(signs, logits.shape))),
-        Event: [Event(U=phi0.U[: setting.m // 2], delta=jnp.asarray(setting.delta_prime))],
     }
     return Seen(offers, trace, measured)
 

@@ -84,16 +84,9 @@ def run_towards(
         move = cut(root * (path[-1] - path[0]), ("dU", "dW"))
     else:
         move = witness(groups, found, r, root, K)
-    return Run(
-        X=np.asarray(data[0], np.float64),
-        y=np.asarray(data[1], np.float64),
-        k=groups.k,
-        **cut(path[0], ("U", "W")),
-        readout=heads.readout,
-        **move,
-        eta=np.asarray(eta),
-        K=K,
-    )
+    X, y = (np.asarray(part, np.float64) for part in data)
+    shared = {"X": X, "y": y, "k": groups.k, **cut(path[0], ("U", "W")), "readout": heads.readout}
+    return Run(**shared, **move, eta=np.asarray(eta), K=K)
 
 
 def trace(run: Run, path: Any) -> RunTrace:
@@ -171,19 +164,8 @@ def _heads(run: Run, last: dict[str, Any], some: Any) -> list[Head]:
 def _start(run: Run, found: GoodStart) -> Start:
     vU, vW = (run.dU, run.dW)
     G = (2 * found.B_Phi + np.log(run.K)) / found.gamma
-    return Start(
-        X=run.X,
-        y=run.y,
-        k=run.k,
-        U=run.U,
-        W=run.W,
-        readout=run.readout,
-        vU=vU / G,
-        vW=vW / G,
-        eps=np.asarray(1 / run.K),
-        eta=run.eta,
-        K=run.K,
-    )
+    own = {name: getattr(run, name) for name in ("X", "y", "k", "U", "W", "readout", "eta", "K")}
+    return Start(**own, vU=vU / G, vW=vW / G, eps=np.asarray(1 / run.K))
 
 
 def measured_rows(groups: Groups, records: dict[str, Any]) -> Any:
@@ -262,26 +244,11 @@ def _target(found: GoodStart) -> str:
 
 def _setting(config: TrainConfig, built: Built, found: GoodStart, run: Run) -> Setting:
     """Measured numbers; without a tangent margin the target is the last iterate."""
-    model = built.model
     with float64():
         D, N, L = (float(v) for v in (run.D, run.N, run.L_theta))
-    return Setting(
-        T=model.T,
-        d=model.d,
-        H=model.H,
-        n=len(built.y[0]),
-        R=found.R,
-        K=config.steps,
-        eta=config.step_size,
-        B_2=found.B_2,
-        B_Phi=found.B_Phi,
-        gamma=max(found.gamma, 0.0),
-        L_0=found.loss,
-        target_distance=D,
-        target_width=N,
-        target_loss=L,
-        readout=model.readout,
-    )
+    target = {"target_distance": D, "target_width": N, "target_loss": L}
+    gamma = max(found.gamma, 0.0)
+    return Setting.measured(built, config.steps, found, eta=config.step_size, gamma=gamma, **target)
 
 
 def _findings(

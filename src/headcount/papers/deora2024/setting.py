@@ -11,9 +11,9 @@ import numpy as np
 
 from ...core import check_choice, check_count, check_nonnegative, check_positive
 from ...theory import resized
-from ...training import TrainConfig, build
+from ...training import Built, TrainConfig, build
 from . import constants
-from .definition_1 import check_model, good_start
+from .definition_1 import GoodStart, check_model, good_start
 from .model import READOUTS
 
 
@@ -65,21 +65,17 @@ class Setting:
         start = jax.tree.map(lambda leaf: np.asarray(leaf[0]), built.initial)
         found = good_start(built.model, start, built.x[0], built.y[0])
         found.check_separable()
+        eta = config.eta if "eta" in config.model_fields_set else None
+        return cls.measured(built, config.steps, found, eta=eta)
+
+    @classmethod
+    def measured(cls, built: Built, K: int, found: GoodStart, **more: Any) -> Setting:
+        """The sizes of a model and its data, with what was measured at its start."""
         model = built.model
-        return cls(
-            T=model.T,
-            d=model.d,
-            H=model.H,
-            n=len(built.y[0]),
-            R=found.R,
-            K=config.steps,
-            eta=config.eta if "eta" in config.model_fields_set else None,
-            B_2=found.B_2,
-            B_Phi=found.B_Phi,
-            gamma=found.gamma,
-            L_0=found.loss,
-            readout=model.readout,
-        )
+        sizes = {"T": model.T, "d": model.d, "H": model.H, "n": len(built.y[0]), "K": K}
+        start = {"R": found.R, "B_2": found.B_2, "B_Phi": found.B_Phi, "L_0": found.loss}
+        known = {**sizes, **start, "gamma": found.gamma, "readout": model.readout}
+        return cls(**{**known, **more})
 
     @property
     def D(self) -> float:
