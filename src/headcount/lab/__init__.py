@@ -76,7 +76,6 @@ from ._verdicts import everywhere as everywhere
 from ._verdicts import exponent as exponent
 from ._verdicts import fitted_exponent as fitted_exponent
 from ._verdicts import monotone as monotone
-from ._verdicts import ordering as ordering
 from ._verdicts import separation as separation
 from ._verdicts import share as share
 from ._verdicts import threshold as threshold

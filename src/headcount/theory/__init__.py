@@ -65,7 +65,7 @@ from ._record import quantity as quantity
 from ._registry import claims as claims
 from ._registry import offer_claims as offer_claims
 from ._search import Budget as Budget
-from ._setting import Setting as Setting
+from ._setting import PlainSetting as PlainSetting
 from ._setting import resized as resized
 from ._shipped import certificate_named as certificate_named
 from ._shipped import read_shipped as read_shipped

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, float64
-from headcount.data._given import Arrays
+from headcount.data import Arrays
 from headcount.papers.deora2024 import audit
 from headcount.papers.deora2024.audit import merged, slack, subject
 from headcount.papers.deora2024.claims.lemma_11 import pairs_of
