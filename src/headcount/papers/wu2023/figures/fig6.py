@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Finding, Trial, register
+from ....lab import Figure, Finding, Trial, open_choices, register
 from .images import (
     NOTES,
     OPTIONS,
@@ -68,6 +68,7 @@ figure = register(
         verdicts=verdicts,
         plot=plot,
         prepare=fetch_images,
+        axes=open_choices("headcount.papers.wu2023:choices.toml", "fig6"),
         options=OPTIONS,
         layout=(1, 2),
         notes=f"{NOTES} X are the embedded tokens of 100 random training images, divided by |X|_F.",

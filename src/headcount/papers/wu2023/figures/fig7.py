@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Finding, difference, over_seeds, register, separation, threshold
+from ....lab import (
+    Figure,
+    Finding,
+    difference,
+    open_choices,
+    over_seeds,
+    register,
+    separation,
+    threshold,
+)
 from .curves import by_seed
 from .images import (
     NOTES,
@@ -73,6 +82,7 @@ figure = register(
         verdicts=verdicts,
         plot=plot,
         prepare=fetch_images,
+        axes=open_choices("headcount.papers.wu2023:choices.toml", "fig7"),
         options=OPTIONS,
         layout=(1, 2),
         notes=f"{NOTES} The paper does not name the width of this figure; the trials are Fig. 4's.",

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Finding, Trial, difference, over_seeds, register, threshold
+from ....lab import (
+    Figure,
+    Finding,
+    Trial,
+    difference,
+    open_choices,
+    over_seeds,
+    register,
+    threshold,
+)
 from .curves import by_seed
 from .images import (
     NOTES,
@@ -84,7 +93,8 @@ figure = register(
         verdicts=verdicts,
         plot=plot,
         prepare=fetch_images,
-        options={**OPTIONS, "step": tuple(STEPS)},
+        axes=open_choices("headcount.papers.wu2023:choices.toml", "fig8"),
+        options=OPTIONS,
         layout=(1, 2),
         notes=f"{NOTES} Labels -1 and +1; gamma = 0.01, as the squared error diverges with 0.1 "
         "(step=printed); width 1024 is ours.",

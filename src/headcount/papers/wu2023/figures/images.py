@@ -224,7 +224,6 @@ def vit_config(
 
 OPTIONS: dict[str, tuple[str, ...]] = {
     "dataset": ("auto", "mnist", "digits"),
-    "block": ("relu", "residual", "linear"),
 }
 TITLES = {"mnist": "MNIST", "digits": "UCI digits 8x8 (ships with Headcount)"}
 NOTES = (
