@@ -2,11 +2,13 @@
 
 The truth is known and lies exactly at the edge of what is expected, where errors are likeliest.
 The noise is normal, log-normal (skewed: sigma = 1) or Student's with 3 degrees of freedom (heavy
-tails). `python -m benchmarks.coverage` prints the table of docs/lab.md.
+tails). `python -m benchmarks.coverage [REPETITIONS]` prints the table of docs/lab.md and, as its
+last line, the rows as JSON.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -193,4 +195,6 @@ def table(found: Sequence[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    print(table(rows(int(sys.argv[1]) if sys.argv[1:] else REPETITIONS)))
+    measured = rows(int(sys.argv[1]) if sys.argv[1:] else REPETITIONS)
+    print(table(measured))
+    print(json.dumps(measured))

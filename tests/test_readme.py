@@ -44,8 +44,11 @@ def test_links_lead_somewhere_and_long_commands_are_known(text, monkeypatch):
         check_shell(command)
 
 
+SOURCE = {"kind": "paper", "says": "it falls", "where": "Sec. 6"}
+
+
 def test_the_verdicts_are_those_on_file():
-    stored = json.loads(verdicts.FILE.read_text(encoding="utf-8"))
+    stored = verdicts.on_file()
     assert verdicts.with_table(README, stored) == README
     assert set(stored) <= set(lab.figures)
 
@@ -56,10 +59,24 @@ def test_the_best_reproduction_is_shown(tmp_path):
         folder = tmp_path / "figures" / "arda2026-fig1" / scale
         folder.mkdir(parents=True)
         content = {"figure": "arda2026/fig1", "scale": scale, "seeds": [0, 1], "options": {}}
-        content["verdicts"] = [{"claim": "a", "outcome": outcome, "sentence": "b"}] * 3
+        content["verdicts"] = [{"claim": "a", "outcome": outcome, "sentence": "b"}]
         (folder / "verdicts.json").write_text(json.dumps(content))
-    (entry,) = verdicts.collect([tmp_path]).values()
-    assert entry == {"scale": "paper", "seeds": 2, "outcomes": {"inconclusive": 3}}
+        other = folder / "teacher=code"
+        other.mkdir()
+        content["options"] = {"teacher": "code"}
+        content["verdicts"][0] |= {"outcome": "confirmed", "source": SOURCE}
+        (other / "verdicts.json").write_text(json.dumps(content))
+    found = verdicts.collect([tmp_path])
+    (entry,) = found.values()
+    (verdict,) = entry["verdicts"]
+    assert (entry["scale"], verdict["outcome"]) == ("paper", "inconclusive")
+    assert verdict["source"]["kind"] == "ours"
+    assert [one["options"] for one in entry["readings"]] == [{}, {"teacher": "code"}]
+    assert (entry["robustness"][0]["confirmed"], entry["robustness"][0]["readings"]) == (1, 2)
+    verdicts.write(found, tmp_path / "docs")
+    assert verdicts.on_file(tmp_path / "docs") == json.loads(json.dumps(found))
+    (line,) = [row for row in verdicts.table(found).splitlines() if "arda2026/fig1" in row]
+    assert "| paper, 2 | 0 / 0 / 0 / 0 | 0 / 0 / 1 / 0 | 2 |" in line
 
 
 def test_the_number_of_claims_is_that_of_the_registry():

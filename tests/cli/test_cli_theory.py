@@ -9,7 +9,7 @@ import pytest
 from headcount import theory
 from headcount.cli import run
 from headcount.cli._audit import _at_hyphens
-from headcount.cli._count import _in_short, training_needs
+from headcount.cli._in_words import in_short, training_needs
 
 TINY = ["--width", "4", "--n", "6", "--steps", "5", "--data-option", "T=3"]
 TINY += ["--data-option", "d=2", "--data-option", "pool=16", "--data-option", "anchors=3"]
@@ -28,7 +28,7 @@ def test_an_audit_asks_every_kind_of_claim(capsys):
     for entry in shown["claims"]:
         assert {"id", "variant", "outcome", "lhs", "rhs", "ratio", "hypotheses"} <= set(entry)
         for check in entry["hypotheses"]:
-            assert set(check) == {"name", "value", "threshold", "holds", "margin"}
+            assert set(check) == {"name", "value", "threshold", "holds", "margin", "failing"}
     assert all(row["orders"] >= 0 for row in shown["slack"])
 
 
@@ -45,7 +45,7 @@ def test_a_search_that_gave_up_does_not_say_never(capsys):
     assert "not reached" in capsys.readouterr().out
     given_up = theory.Answer("width", "training", "measured", None, "not reached up to width 2")
     assert training_needs(given_up) == "not reached"
-    assert _in_short("width", [], theory.Practice(given_up, ())).endswith("did not get there")
+    assert in_short("width", "at 3 steps", "a loss", [], given_up).endswith("did not get there.")
 
 
 def test_compare_wants_signs_and_says_where_they_are(capsys):

@@ -78,8 +78,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     slack = [{"factor": HOSTILE, "bound": 10.0, "measured": 1.0, "orders": 1.0}]
     audit = {"command": HOSTILE, "claims": asked, "slack": slack}
-    table = {"command": HOSTILE, "share": 0.1, "rows": [[HOSTILE, "lemma", "8", "4"]]}
-    counts = [{"paper": HOSTILE, "loss": 0.1, "command": HOSTILE, "rows": [[HOSTILE, "", "8", ""]]}]
+    table = {
+        "command": HOSTILE,
+        "share": 0.1,
+        "answers": [HOSTILE],
+        "rows": [[HOSTILE, "lemma", "8", "8", "4"]],
+    }
+    counts = [
+        {"paper": HOSTILE, "loss": 0.1, "command": HOSTILE, "answer": HOSTILE,
+         "rows": [[HOSTILE, "", "8", ""]]}
+    ]  # fmt: skip
     for name, stored in {
         "audits/arda2026.json": audit,
         "comparison.json": table,
@@ -123,8 +131,9 @@ def test_the_front_page_has_every_figure_with_its_verdicts(site: Path, results: 
     text = (site / "index.html").read_text(encoding="utf-8")
     assert all(f"headcount reproduce {name}" in text for name in lab.figures if "toy" not in name)
     toy = next(r for r in figure_results(lab.Store(results)) if r.id == toy_figure.figure.id)
-    for outcome, number in toy.outcomes.items():
-        assert f"{number} {outcome}" in text
+    for outcome, number in toy.tally["ours"].items():
+        assert (f"{number} {outcome}" in text) == bool(number)
+    assert "would decide wrongly by chance" in text
     assert text.index("Finite-Time Analysis") < text.index("One question, several answers")
 
 
@@ -227,10 +236,10 @@ def test_everything_runs_all_figures_and_stores_what_the_report_needs(
         asked.append(config)
         return SimpleNamespace(to_json=lambda: {"claims": [], "slack": []})
 
-    answer = theory.Answer("width", "arda2026/theorem-1", "printed", 8.0, "a note")
+    answer = theory.Answer("width", "arda2026/theorem-1", "printed", 8.0, "a note", taken="more")
     never = theory.Answer("width", "arda2026/theorem-1", "printed", None, "at 400 steps")
     twice = (never, answer, never)
-    compared = theory.Compared("arda2026", "arda2026", "l", 1.0, 0.1, twice, (), answer)
+    compared = theory.Compared("arda2026", "arda2026", "l", 8, 400, 0.1, 1.0, twice, {}, answer)
     monkeypatch.setattr(theory, "audit", audit)
     monkeypatch.setattr(theory, "compare", lambda problem, **given: [compared])
     ends = iter([Ended(3), Ended(1, "the disk is full"), *([Ended(0)] * len(lab.figures))])
@@ -241,7 +250,7 @@ def test_everything_runs_all_figures_and_stores_what_the_report_needs(
     assert f"{figures[1]} cannot run: the disk is full" in notes.export_text()
     assert [config.model for config in asked] == ["arda2026", "deora2024", "wu2023"]
     compared_rows = json.loads((tmp_path / "comparison.json").read_text())["rows"]
-    assert compared_rows == [["arda2026", "theorem-1 (printed)", "8", "8"]]  # its better half
+    assert compared_rows == [["arda2026", "theorem-1 (printed)", "never", "8", "8"]]
     counts = json.loads((tmp_path / "counts.json").read_text())["counts"]
     commands = [json.loads(f.read_text())["command"] for f in (tmp_path / "audits").iterdir()]
     commands += [

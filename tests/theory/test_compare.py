@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from headcount.cli._compare import _words
 from headcount.core import BadArgument
 from headcount.theory import _compare, compare
 from headcount.theory._count import Answer
@@ -33,10 +34,28 @@ def test_the_target_is_a_share_of_each_papers_own_loss(no_inversion: None) -> No
 
 def test_tokens_beyond_the_unit_ball_promise_nothing(no_inversion: None) -> None:
     (outside,) = compare(PROBLEM, theory_only=True, keys=("arda2026",))
-    assert all("tokens" in promised.failing[0].name for promised in outside.promised)
-    assert all(promised.to_json()["loss"] is None for promised in outside.promised)
+    (seen,) = outside.promised.values()
+    rule = "the run is one of projgd, the statement is about projsgd"
+    told = [[check.failing for check in row.failing] for row in seen]
+    assert all("the longest token has norm" in words[0] for words in told)
+    assert all("dm1 has no option that brings them there" in words[0] for words in told)
+    assert all(row.to_json()["bound"] is None for row in seen)
     (inside,) = compare({**PROBLEM, **INSIDE}, theory_only=True, keys=("arda2026",))
-    assert not any(promised.failing for promised in inside.promised)
+    (seen,) = inside.promised.values()
+    assert {check.failing for row in seen for check in row.failing} == {rule}
+
+
+def test_the_target_says_at_which_width_the_start_was(no_inversion: None) -> None:
+    """Row 5: starts of wu2023 differ with the width; one loss is asked for at all of them."""
+    answers = {
+        width: compare({**PROBLEM, "width": width}, theory_only=True, keys=("deora2024",))[0]
+        for width in (2, 4)
+    }
+    for width, found in answers.items():
+        assert found.to_json()["width"] == width
+        (head, *_) = _words(found)
+        assert f"one target for all widths, {found.target:.4g}, 0.1 of the start" in head
+        assert f"at width {width} (" in head
 
 
 def test_training_answers_with_a_width_or_says_how_far_it_looked(no_inversion: None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.theory import Budget, Kind, Outcome, Sides, _count
+from headcount.theory import Budget, Kind, Outcome, Sides, _practice
 from headcount.theory._falsify import BUDGETS, budget_of
 from headcount.theory._shrink import _digits, _entry, _replaced, _rounder
 from headcount.theory._verdict import ROUNDING, decide
@@ -43,35 +43,35 @@ class Asked:
     def __init__(self, reached: Any) -> None:
         self.reached, self.values = reached, []
 
-    def __call__(self, question: str, value: float) -> bool:
+    def __call__(self, value: float) -> bool:
         self.values.append(value)
         return bool(self.reached(value))
 
 
 def test_steps_are_tried_on_a_grid_of_factor_root_two_then_inside() -> None:
     never = Asked(lambda k: False)
-    assert _count._search_steps(never, 100) == (None, "not reached within 100 steps")
+    assert _practice._search_steps(never, 100) == (None, "not reached within 100 steps")
     assert never.values == [1, 2, 3, 4, 6, 9, 12, 18, 25, 35, 50, 71, 100]
     late = Asked(lambda k: k >= 80)
-    assert _count._search_steps(late, 100)[0] == 81.0
+    assert _practice._search_steps(late, 100)[0] == 81.0
     assert late.values[-4:] == [72, 75, 78, 81]
-    assert _count._search_steps(Asked(lambda k: True), 100)[0] == 1.0
+    assert _practice._search_steps(Asked(lambda k: True), 100)[0] == 1.0
 
 
 def test_step_sizes_are_tried_downwards_then_inside_the_last_factor() -> None:
     never = Asked(lambda eta: False)
-    value, note = _count._search_step_size(never)
+    value, note = _practice._search_step_size(never)
     assert value is None
     assert "from 10000 down to 1.8e-08" in note
     np.testing.assert_allclose(never.values, 1e4 / 2.0 ** np.arange(40))
-    assert _count._search_step_size(Asked(lambda eta: True)) == (1e4, "no upper end found")
+    assert _practice._search_step_size(Asked(lambda eta: True))[0] == 1e4
     found = Asked(lambda eta: eta <= 6000.0)
-    value, note = _count._search_step_size(found)
+    value, note = _practice._search_step_size(found)
     inside = np.geomspace(1e4, 5e3, 9)[1:-1]
     assert value == pytest.approx(next(eta for eta in inside if eta <= 6000))
-    assert note == "to within 10 %"
+    assert note.endswith("then to within 10 %")
     low = Asked(lambda eta: eta <= 5000.0)
-    assert _count._search_step_size(low)[0] == pytest.approx(5000.0)
+    assert _practice._search_step_size(low)[0] == pytest.approx(5000.0)
 
 
 FUNCTIONS = {
@@ -137,7 +137,7 @@ def test_what_there_is_to_read() -> None:
     ],
 )
 def test_the_words_of_a_verdict(lhs: float, rhs: float, outcome: Outcome, words: str) -> None:
-    claim: Any = type("C", (), {"id": "toy/words", "kind": Kind.DETERMINISTIC})
+    claim: Any = type("C", (), {"id": "toy/words", "kind": Kind.DETERMINISTIC, "lower": False})
     verdict = decide(claim, "printed", Sides(lhs, rhs), (), lhs / rhs)
     assert verdict.outcome is outcome
     assert words in verdict.message

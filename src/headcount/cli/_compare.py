@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._config import read_values
-from ._count import teller, training_needs
+from ._count import teller
 from ._flags import Flag, Repeated, Whole
+from ._in_words import in_short, training_needs
 from ._output import print_json
 
 if TYPE_CHECKING:
-    from ..theory import Answer, Compared
+    from ..theory import Compared
 
 
 def compare_command(
@@ -85,27 +85,30 @@ def compare_command(
     if json:
         print_json({"problem": problem, "share": share, "papers": [a.to_json() for a in answers]})
     else:
-        _show(answers, problem["data"], share)
+        _show(answers, problem["data"])
     return 0
 
 
-def _show(answers: list[Compared], data: str, share: float) -> None:
+def _show(answers: list[Compared], data: str) -> None:
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
+    for answer in answers:
+        console.print(Text(f"{answer.paper}: {compared_in_short(answer)}"))
+    share, steps = answers[0].share, answers[0].steps
     title = f"Least width to bring the loss to {share:g} of its start, on {data}"
     table = Table("paper", "theorem", title=title, title_justify="left")
-    for column in ("theorem asks for", "training needs"):
+    for column in (f"at {steps} steps", "any steps", "training"):
         table.add_column(column, justify="right")
     for answer in answers:
         needed = "-" if answer.training is None else training_needs(answer.training)
-        for name, row in (best := best_answers(answer)).items():
-            table.add_row(answer.paper, name, row.shown, needed)
-        if not best:
-            table.add_row(answer.paper, "none applies", "-", needed)
+        for name, (given, free) in (rows := by_theorem(answer)).items():
+            table.add_row(answer.paper, name, given, free, needed)
+        if not rows:
+            table.add_row(answer.paper, "none applies", "-", "-", needed)
     console.print(table)
     for answer in answers:
         head, *lines = _words(answer)
@@ -114,37 +117,51 @@ def _show(answers: list[Compared], data: str, share: float) -> None:
             console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
 
 
-def best_answers(answer: Compared) -> dict[str, Answer]:
-    """Of each theorem the least width, be it with the given steps or with any other number."""
-    best: dict[str, Answer] = {}
+def compared_in_short(answer: Compared) -> str:
+    """The sentence for one paper: the steps and the width that were given come first."""
+    if answer.note and answer.training is None:
+        return "no theorem answers, see below."
+    goal = f"a loss of {answer.target:.4g}"
+    return in_short("width", f"at {answer.steps} steps", goal, answer.required, answer.training)
+
+
+def by_theorem(answer: Compared) -> dict[str, tuple[str, str]]:
+    """Of each theorem the least width with the given steps, and with any number of them."""
+    rows: dict[str, tuple[str, str]] = {}
     for row in answer.required:
         name = f"{row.source.split('/', 1)[1]} ({row.variant})"
-        best[name] = min(row, best.get(name, row), key=_size)
-    return best
-
-
-def _size(answer: Answer) -> float:
-    return math.inf if answer.value is None else answer.value
+        shown = f"{row.shown}, vacuous" if row.trivial is not None else row.shown
+        given, free = rows.get(name, ("-", "-"))
+        rows[name] = (given, shown) if row.taken else (shown, free)
+    return rows
 
 
 def _words(answer: Compared) -> list[str]:
     """Promises at the given width, and which hypotheses fail by how much."""
-    from ..theory import ordered, round_up
+    from ..core._rounding import round_up
+    from ..theory._promise import known_without
 
     lines = [
-        f"{answer.paper} ({answer.model}, {answer.loss}): loss {answer.start:.4g} at the start, "
-        f"target {answer.target:.4g}"
+        f"{answer.paper} ({answer.model}, {answer.loss}): one target for all widths, "
+        f"{answer.target:.4g}, {answer.share:g} of the start at width {answer.width} "
+        f"({answer.start:.4g})"
     ]
     if answer.note:
         lines.append(f"no theorem applies: {answer.note}")
+    if answer.training is not None:
+        lines.append(f"training: {answer.training.note}")
     failing: dict[str, list[str]] = {}
-    for promised in answer.promised:
-        name = f"{promised.claim.split('/', 1)[1]} ({promised.variant})"
-        if not promised.failing:
-            lines.append(f"{name} promises a loss of at most {round_up(promised.loss)}")
-        for check in promised.failing:
-            value, threshold = ordered(check.value, check.threshold)
-            failing.setdefault(f"{check.name}: {value} exceeds {threshold}", []).append(name)
+    for seed, rows in answer.promised.items():
+        of_seed = f" (seed {seed})" if len(answer.promised) > 1 else ""
+        for promised in rows:
+            name = f"{promised.claim.split('/', 1)[1]} ({promised.variant})"
+            for check in promised.failing:
+                failing.setdefault(f"{check.failing}{of_seed}", []).append(name)
+            if not promised.failing:
+                known = promised.trivial
+                vacuous = f", {known_without(known)}" if promised.vacuous and known else ""
+                at_most = f"promises a loss of at most {round_up(promised.bound)}"
+                lines.append(f"{name} at width {answer.width} {at_most}{vacuous}{of_seed}")
     for reason, names in failing.items():
-        lines.append(f"fails: {reason}; so nothing is promised by {', '.join(names)}")
+        lines.append(f"{reason}; so nothing is promised by {', '.join(names)}")
     return lines

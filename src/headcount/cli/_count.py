@@ -11,17 +11,18 @@ from cyclopts import Parameter
 
 from ._audit import audited_config
 from ._flags import Flag, Whole
+from ._in_words import in_short, training_needs
 from ._output import check_writable, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
     from ..core import Paper
     from ..theory import Answer, Practice
+    from ..theory._setting import Setting
     from ..training import TrainConfig
 
 Question = Literal["width", "steps", "step-size"]
 
-NOT_REACHED = "not reached"
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -101,13 +102,22 @@ def count_command(
         check_writable("plot", plot)
     check_fraction("delta", delta)
     from ..theory import practice, theorem_answers
+    from ..theory._count import over_seeds
+    from ..theory._promise import settings_of
 
     names = ("d", "T", "nu", "pool", "optimiser", "eta", "rho", "steps", "seeds")
     flags = {k: v for k, v in locals().items() if k in names} | asdict(problem)
     chosen = audited_config(config, {"n": 500, **_given(flags)}, [])
     paper = papers.of_model(chosen.model)
-    setting = paper.part("setting").of(chosen, delta=delta)
-    answers = theorem_answers(paper.key, setting, target, ask, quantity, teller(json))
+    tell = teller(json)
+    settings = settings_of(chosen, delta=delta)
+    answers = over_seeds(
+        {
+            seed: theorem_answers(paper.key, setting, target, ask, quantity, tell)
+            for seed, setting in settings.items()
+        }
+    )
+    setting = next(iter(settings.values()))
     found: Practice | None = None
     if not theory_only and quantity == "loss":
         found = practice(
@@ -116,17 +126,30 @@ def count_command(
             ask,
             width_step=setting.width_step,
             most_width=most_width,
-            progress=teller(json),
+            progress=tell,
         )
         found = replace(found, narrower=_narrower(paper, chosen, found.answer, ask))
     drawn = plot if found is not None and found.probes else None
     if drawn is not None and found is not None:
         _save_plot(found, answers, target, drawn)
+    trained = None if found is None else found.answer
+    goal = f"a {quantity} of {target:g}"
+    short = in_short(ask, _given_there(ask, setting), goal, answers, trained)
     if json:
-        print_json(_summary(quantity, target, ask, answers, found, drawn))
+        print_json({"answer": short, **_summary(quantity, target, ask, answers, found, drawn)})
     else:
-        _show(quantity, target, ask, answers, found, drawn)
+        title = f"{TITLES[ask]} for {goal}, by the theorems of {paper.key}"
+        _show(short, title, ask, answers, found, drawn)
     return 0
+
+
+TITLES = {"width": "Least width", "steps": "Fewest steps", "step-size": "Largest step size"}
+
+
+def _given_there(ask: str, setting: Setting) -> str:
+    """What is fixed where one thing is asked."""
+    steps, width = f"{setting.steps} steps", f"width {setting.width}"
+    return {"width": f"at {steps}", "steps": f"at {width}"}.get(ask, f"at {width} and {steps}")
 
 
 def _narrower(paper: Paper, config: TrainConfig, needed: Answer, ask: str) -> tuple[Answer, ...]:
@@ -198,39 +221,37 @@ def _summary(
     }
 
 
-def _in_short(ask: str, answers: list[Answer], found: Practice | None) -> str:
-    """The two numbers that matter: the best of the theorems, and what training needs."""
-    known = sorted((a for a in answers if a.value is not None), key=lambda a: a.value or 0.0)
-    best = known[-1 if ask == "step-size" else 0] if known else None
-    what = {"width": "a width of", "steps": "steps:", "step-size": "a step size of at most"}[ask]
-    asked = "no theorem gives one" if best is None else f"theorems ask for {what} {best.shown}"
-    if found is None:
-        return asked
-    needed = training_needs(found.answer)
-    trained = "did not get there" if needed == NOT_REACHED else f"needs {needed}"
-    return f"{asked}; training {trained}"
+Row = tuple[str, str, str, str]
 
 
-def training_needs(answer: Answer) -> str:
-    """What training needed. A search that gave up proves no "never", as a bound does."""
-    return NOT_REACHED if answer.shown == "never" else answer.shown
+def table_rows(answers: Iterable[Answer]) -> Iterator[Row]:
+    """(theorem, form, answer, note), each once: theorems first, then displays such as (44).
 
-
-def _without_repeats(rows: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, ...]]:
-    """Each answer once; a name or a reason that stands in the row above is not said again."""
-    last = ("",) * 4
-    for row in dict.fromkeys(rows):
-        source, variant, value, note = row
-        same = note.startswith("not applicable") and note == last[3]
-        first = "" if source == last[0] else source
-        again = "" if not first and variant == last[1] else variant
-        yield first, again, value, "the same" if same else note
-        last = row
+    Forms that answer alike share a row; a theorem whose rows are those of another is named with it.
+    """
+    of_source: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for answer in answers:
+        name = answer.source.split("/", 1)[-1]
+        rows = of_source.setdefault(name, {})
+        forms = rows.setdefault((training_needs(answer), answer.note), [])
+        forms += [answer.variant] if answer.variant not in forms else []
+    told: dict[str, str] = {}
+    for name in sorted(of_source, key=lambda name: name.startswith("eq-")):
+        rows = of_source[name]
+        if (known := told.setdefault(repr(rows), name)) != name:
+            first = next(iter(rows))
+            yield name, "all", first[0] if len(rows) == 1 else "same", f"as {known}"
+            continue
+        last = ""
+        for (shown, note), forms in rows.items():
+            form = ", ".join(forms)
+            yield "" if last else name, "" if form == last else form, shown, note
+            last = form
 
 
 def _show(
-    quantity: str,
-    target: float,
+    short: str,
+    title: str,
     ask: str,
     answers: list[Answer],
     found: Practice | None,
@@ -239,20 +260,15 @@ def _show(
     from rich.console import Console
     from rich.table import Table
 
-    titles = {"width": "Least width", "steps": "Fewest steps", "step-size": "Largest step size"}
-    title = f"{titles[ask]} for a {quantity} of {target:g}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for column in ("source", "variant", ask, "note"):
+    for column in ("source", "form", ask, "note"):
         right: Literal["left", "right"] = "right" if column == ask else "left"
         table.add_column(column, justify=right, no_wrap=column != "note")
-    rows = [(r.source, r.variant, r.shown, r.note) for r in answers]
-    if found is not None:
-        trained = (found.answer, *found.narrower)
-        rows += [(r.source, r.variant, training_needs(r), r.note) for r in trained]
-    for cells in _without_repeats(rows):
+    trained = () if found is None else (found.answer, *found.narrower)
+    for cells in (*table_rows(answers), *table_rows(trained)):
         table.add_row(*cells)
     console = Console()
-    console.print(_in_short(ask, answers, found), highlight=False)
+    console.print(short, highlight=False)
     console.print(table)
     if plot is not None and found is not None:
         console.print(f"plot: {plot}", highlight=False)

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._compare import best_answers
-from ._count import training_needs
+from ._compare import by_theorem, compared_in_short
 from ._flags import in_flags
+from ._in_words import training_needs
 from ._output import now_and_then
 
 if TYPE_CHECKING:
@@ -199,7 +199,9 @@ def store_tables(scale: str, out: Path, tell: Tell) -> None:
     if not _is_stored(out / "comparison.json", shared):
         answers = compare({"data": COMPARED_DATA, **size}, **given)
         rows = [row for answer in answers for row in _compared_rows(answer)]
-        _store(out / "comparison.json", {"command": shared, "share": SHARE, "rows": rows})
+        told = [f"{answer.paper}: {compared_in_short(answer)}" for answer in answers]
+        table = {"command": shared, "share": SHARE, "answers": told, "rows": rows}
+        _store(out / "comparison.json", table)
     own = _command("count", "", flags)
     if not _is_stored(out / "counts.json", own):
         counts = [_count(answer, flags) for answer in compare(size, **given)]
@@ -208,9 +210,8 @@ def store_tables(scale: str, out: Path, tell: Tell) -> None:
 
 def _compared_rows(answer: Any) -> list[list[str]]:
     needed = training_needs(answer.training) if answer.training else "not asked"
-    best = best_answers(answer)
-    rows = [[answer.paper, name, row.shown, needed] for name, row in best.items()]
-    return rows or [[answer.paper, answer.note or "none applies", "-", needed]]
+    rows = [[answer.paper, name, *shown, needed] for name, shown in by_theorem(answer).items()]
+    return rows or [[answer.paper, answer.note or "none applies", "-", "-", needed]]
 
 
 def _count(answer: Any, flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,6 +222,7 @@ def _count(answer: Any, flags: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "paper": answer.paper,
         "loss": answer.target,
+        "answer": compared_in_short(answer),
         "command": _command("count", answer.model, target),
         # A theorem that does not apply says the same with few steps and with endlessly many.
         "rows": list(dict.fromkeys((r.source, r.variant, shown, r.note) for r, shown in asked))

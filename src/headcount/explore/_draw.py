@@ -11,9 +11,10 @@ import numpy as np
 
 from ..kernels import ntk
 from ..lab import COLOURS
+from ..theory._promise import Promised
 from ..training import build_problem
 from ..training._recorders import attention_rows
-from ._sizes import WIDEST_RUN, Row, Sizes, config_of
+from ._sizes import WIDEST_RUN, Sizes, config_of
 
 
 def _svg(canvas: Any, words: str) -> str:
@@ -30,7 +31,7 @@ def _canvas(columns: int) -> Any:
     return Figure(figsize=(4.2 * columns, 3.0), layout="constrained")
 
 
-def draw_loss(steps: Sequence[int], losses: Sequence[float], rows: Sequence[Row]) -> str:
+def draw_loss(steps: Sequence[int], losses: Sequence[float], rows: Sequence[Promised]) -> str:
     """The loss so far, and every bound of a loss that says something about it."""
     from ..theory import claims
 
@@ -39,10 +40,11 @@ def draw_loss(steps: Sequence[int], losses: Sequence[float], rows: Sequence[Row]
     ax.plot(steps, losses, color=COLOURS[0], label="training loss")
     bounds = [
         row for row in rows
-        if claims[row.claim].quantity == "loss" and not row.failing and math.isfinite(row.bound)
+        if claims[row.claim].quantity == "loss" and row.value < math.inf
     ]  # fmt: skip
     for place, row in enumerate(bounds[: len(COLOURS) - 1], start=1):
-        label = f"{row.claim.split('/')[1]} ({row.variant})"
+        vacuous = ", vacuous" if row.vacuous else ""
+        label = f"{row.claim.split('/')[1]} ({row.variant}{vacuous})"
         ax.axhline(row.bound, color=COLOURS[place], linestyle="--", label=label)
     ax.set(yscale="log", xlabel="step", ylabel="loss")
     canvas.legend(loc="outside lower center", ncols=2, fontsize=6, frameon=False)

@@ -17,7 +17,8 @@ from typing import Any
 from ..core import HeadcountError, papers
 from ..core._rounding import round_up
 from ..data import data_models
-from ..theory import Check, claims
+from ..theory import claims
+from ..theory._promise import Promised, claims_about, known_without, promised
 from ..training import Run, TrainConfig, recipe_of, run_config
 
 WIDEST_RUN = 256
@@ -51,22 +52,6 @@ class Sizes:
         return next(iter(papers[self.paper].models))
 
 
-@dataclass(frozen=True)
-class Row:
-    """One form of one claim: its bound where every hypothesis holds, else what fails."""
-
-    claim: str
-    title: str
-    variant: str
-    bound: float
-    failing: tuple[Check, ...]
-
-    @property
-    def requirement(self) -> str:
-        """What is missing, in numbers; empty where the claim applies."""
-        return "; ".join(check.failing for check in self.failing)
-
-
 def config_of(sizes: Sizes, width: int | None = None) -> TrainConfig:
     """The configuration of a run; each model gets the options that it has."""
     recipe = recipe_of(sizes.model)
@@ -90,17 +75,10 @@ def config_of(sizes: Sizes, width: int | None = None) -> TrainConfig:
     return TrainConfig.of({name: value for name, value in values.items() if value is not None})
 
 
-def promises(sizes: Sizes) -> list[Row]:
+def promises(sizes: Sizes) -> list[Promised]:
     """Every claim of the paper whose right side a setting decides, in each form that may hold."""
     setting = _setting_of(sizes)
-    rows = []
-    for claim in claims.of_paper(sizes.paper):
-        for name, variant in claim.variants.items():
-            if claim.bound is None or variant.fails or name == "measured":
-                continue
-            bound, checks = claim.promise(setting, name)
-            failing = tuple(check for check in checks if not check.holds)
-            rows.append(Row(claim.id, claim.title, name, float(bound.rhs), failing))
+    rows = [promised(claim, form, setting) for claim, form in claims_about(sizes.paper)]
     return sorted(rows, key=lambda row: claims[row.claim].quantity is None)  # losses first
 
 
@@ -129,9 +107,9 @@ def table(sizes: Sizes) -> str:
     body = "".join(
         "<tr style='border-top:1px solid #8884'>"
         f"<td>{escape(row.claim)} ({escape(row.variant)})<br>"
-        f"<small>{escape(row.title)}</small></td>"
+        f"<small>{escape(claims[row.claim].title)}</small></td>"
         f"<td style='text-align:right;padding:.2rem 1.2rem'>{_bound_text(row)}</td>"
-        f"<td>{escape(row.requirement) or 'every hypothesis holds'}</td></tr>"
+        f"<td>{escape(_requirement(row))}</td></tr>"
         for row in rows
     )
     if sizes.width > WIDEST_DRAWN and hasattr(_setting_of(sizes), "widest"):
@@ -140,8 +118,16 @@ def table(sizes: Sizes) -> str:
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
-def _bound_text(row: Row) -> str:
-    return "nothing" if row.failing or not math.isfinite(row.bound) else round_up(row.bound)
+def _requirement(row: Promised) -> str:
+    """What is missing; else that nothing is, and whether the bound says something."""
+    if row.failing:
+        return "; ".join(check.failing for check in row.failing)
+    known = f"; {known_without(row.trivial)}" if row.vacuous and row.trivial is not None else ""
+    return f"every hypothesis holds{known}"
+
+
+def _bound_text(row: Promised) -> str:
+    return "nothing" if row.value == math.inf else round_up(row.bound)
 
 
 def train(sizes: Sizes, progress: Callable[[int, int, float], None] | None = None) -> Run:

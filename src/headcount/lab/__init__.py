@@ -52,6 +52,12 @@ from ._plan import cost as cost
 from ._plan import make_plan as make_plan
 from ._plan import survey as survey
 from ._processes import ProcessExecutor as ProcessExecutor
+from ._readings import Axis as Axis
+from ._readings import open_choices as open_choices
+from ._readings import readings as readings
+from ._readings import robustness as robustness
+from ._readings import robustness_sentence as robustness_sentence
+from ._readings import tally as tally
 from ._reporting import Reporter as Reporter
 from ._reporting import Sweep as Sweep
 from ._seeds import parse_options as parse_options
@@ -70,7 +76,6 @@ from ._verdicts import everywhere as everywhere
 from ._verdicts import exponent as exponent
 from ._verdicts import fitted_exponent as fitted_exponent
 from ._verdicts import monotone as monotone
-from ._verdicts import ordering as ordering
 from ._verdicts import separation as separation
 from ._verdicts import share as share
 from ._verdicts import threshold as threshold

@@ -16,6 +16,7 @@ from ..core._papers import PaperRegistry
 from ._address import address_of, plain
 from ._context import Context
 from ._findings import Finding
+from ._readings import Axis
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -135,7 +136,8 @@ class Figure(Named):
     raw data set and returns new variables, `X` with `X_low` and `X_high` where it has an
     interval: these are what is plotted and what the CSV file holds. `verdicts(data)` and
     `plot(data, axes)` get both together; `axes` is the flat list of panels. `options` maps the
-    name of a choice to its closed list of values, the first being the default.
+    name of a choice to its closed list of values, the first being the default; `axes` are the open
+    choices among the readings of the paper, which become options, too.
 
     Claims are judged at the scales `judged`, from at least `least_seeds` seeds (default: five, or
     the paper's own number if that is less). `needs` maps a claim to the least values of settings
@@ -156,6 +158,7 @@ class Figure(Named):
     statistics: Callable[[xr.Dataset], xr.Dataset]
     verdicts: Callable[[xr.Dataset], Sequence[Finding]]
     plot: Callable[[xr.Dataset, Sequence[Any]], None]
+    axes: Mapping[str, Axis] = field(default_factory=dict)
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layout: tuple[int, int] = (1, 1)
     notes: str = ""
@@ -175,6 +178,8 @@ class Figure(Named):
             raise BadArgument(
                 "scales", tuple(self.scales), "must be the three scales", fix=f"give {SCALES}"
             )
+        chosen = {name: tuple(axis.values) for name, axis in self.axes.items()}
+        object.__setattr__(self, "options", {**chosen, **self.options})
         names = set(self.scales["smoke"])
         for scale, settings in self.scales.items():
             if set(settings) != names or "seeds" not in settings:

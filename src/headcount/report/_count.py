@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import COLOURS, tick_at
-from ..theory._count import Answer, Practice
+from ..theory import Answer, Practice
 from ._finish import key_below, label_ticks
 
 LABELS = {"width": "width m", "steps": "steps", "step-size": "step size"}
@@ -28,7 +28,7 @@ def draw_count(practice: Practice, answers: list[Answer], loss: float, ax: Any) 
     if practice.answer.value is not None:
         words = f"training needs {practice.answer.shown}"
         ax.axvline(practice.answer.value, color=COLOURS[0], lw=0.8, ls=":", label=words)
-    reachable = sorted({a.value for a in answers if a.value is not None})
+    reachable = sorted({a.value for a in answers if a.value is not None and a.trivial is None})
     note = f"theorems ask for {reachable[0]:.1e} or more" if reachable else "theorems: never"
     ax.set(xscale="log", yscale="log", xlabel=LABELS[question], ylabel="smallest training loss")
     ax.set_title(note, loc="left", fontsize=8)

@@ -23,12 +23,18 @@ from ..lab import (
     Trial,
     cost,
     figures,
+    surviving,
+    tally,
 )
 from ..lab._costs import CostModel
-from ..lab._findings import OUTCOMES as VERDICTS
+from ..lab._estimates import CONFIDENCE
+from ..lab._findings import FALSE_DISCOVERIES
 from ..lab._plan import Cost, Survey, planned, remembered
 from ..lab._reporting import Problem
 from ._progress import duration
+
+WHOSE = {"paper": "the paper's", "ours": "ours", "sanity": "checks of the run"}
+"""Sources in words."""
 
 
 def figures_table(listed: Sequence[Figure]) -> Group:
@@ -112,21 +118,40 @@ def cost_sentence(estimate: Cost, count: int) -> str:
 
 
 def verdicts_summary(verdicts: Sequence[Finding]) -> str:
-    """The outcomes counted: "3 confirmed, 1 not confirmed, 2 inconclusive"."""
-    outcomes = [verdict.outcome for verdict in verdicts]
-    counts = {outcome: outcomes.count(outcome) for outcome in VERDICTS}
-    counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
-    return f"{len(outcomes)} claims: {counted}" if counted else "no claims"
+    """The outcomes counted, by source: "of the paper: 3 confirmed, 1 inconclusive; ours: ..."."""
+    counts = tally([verdict.to_json() for verdict in verdicts])
+    parts = [f"{WHOSE[kind]}: {words}" for kind, own in counts.items() if (words := _counted(own))]
+    return f"{len(verdicts)} claims; {'; '.join(parts)}" if parts else "no claims"
+
+
+def _counted(outcomes: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
+
+
+def chance_sentence(p_values: Sequence[float | None]) -> str:
+    """How many of so many verdicts may be wrong by chance, and how many survive; may be empty."""
+    kept = surviving(p_values)
+    tested = sum(p is not None and math.isfinite(p) for p in p_values)
+    if not tested:
+        return ""
+    return (
+        f"Of {tested} tests at 95 % up to {(1 - CONFIDENCE) * tested:.2g} would decide wrongly by "
+        f"chance; {sum(kept)} survive a false-discovery rate of {FALSE_DISCOVERIES:.0%} (marked *)."
+    )
 
 
 def verdicts_table(verdicts: Sequence[Finding]) -> Table:
     """Claim, outcome, and the sentence with the numbers that decided."""
     colours = {CONFIRMED: "green", INCONCLUSIVE: "yellow", NOT_JUDGED: "dim"}
     table = Table("claim", "outcome", "numbers", box=None, pad_edge=False)
-    for verdict in verdicts:
+    kept = surviving([verdict.p for verdict in verdicts])
+    for verdict, survives in zip(verdicts, kept, strict=True):
         colour = colours.get(verdict.outcome, "red")
-        outcome = Text(verdict.outcome, style=colour)
-        table.add_row(Text(verdict.claim), outcome, Text(verdict.sentence))
+        outcome = Text(verdict.outcome + "*" * survives, style=colour)
+        source = verdict.source
+        whose = f'"{source.says}" [{source.where}]' if source.says else WHOSE[source.kind]
+        claim = Text(verdict.claim).append(f"\n{whose}", style="dim")
+        table.add_row(claim, outcome, Text(verdict.sentence))
     return table
 
 

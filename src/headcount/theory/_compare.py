@@ -6,7 +6,7 @@ must the model be before descent has brought the loss to a given share of what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,46 +15,35 @@ import numpy as np
 from ..core import HeadcountError, Paper, check_count, check_fraction, papers
 from ..core._outside import left_out_if_broken
 from ..training import TrainConfig, run_config
-from ._claim import Check
-from ._count import Answer, claims_about, practice, theorem_answers
-
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Promised:
-    """What one theorem promises at the given width and number of steps."""
-
-    claim: str
-    variant: str
-    loss: float
-    failing: tuple[Check, ...]
-    """The hypotheses that do not hold: where there are any, nothing is promised."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        failing = [check.to_json() for check in self.failing]
-        return {
-            "claim": self.claim,
-            "variant": self.variant,
-            "loss": None if failing else self.loss,
-            "failing": failing,
-        }
+from ._count import Answer, Progress, over_seeds, theorem_answers
+from ._practice import practice
+from ._promise import Promised, claims_about, promised, settings_of
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One paper's answers; `note` says why there are none from its theorems."""
+    """One paper's answers; `note` says why there are none from its theorems.
+
+    The target is one loss for all widths: `share` of the median start at `width`. What is promised
+    there is by seed, where it depends on the seed.
+    """
 
     paper: str
     model: str
     loss: str
+    width: int
+    steps: int
+    share: float
     start: float
-    target: float
     required: tuple[Answer, ...]
-    promised: tuple[Promised, ...]
+    promised: Mapping[int, tuple[Promised, ...]]
     training: Answer | None
     note: str = ""
+
+    @property
+    def target(self) -> float:
+        """The loss that is asked for, at any width."""
+        return self.share * self.start
 
     def to_json(self) -> dict[str, Any]:
         """One object for machines."""
@@ -62,10 +51,16 @@ class Compared:
             "paper": self.paper,
             "model": self.model,
             "loss": self.loss,
+            "width": self.width,
+            "steps": self.steps,
             "start": self.start,
             "target": self.target,
             "required": [answer.to_json() for answer in self.required],
-            "promised": [promised.to_json() for promised in self.promised],
+            "promised": [
+                {"seed": seed, **one.to_json()}
+                for seed, rows in self.promised.items()
+                for one in rows
+            ],
             "training": None if self.training is None else self.training.to_json(),
             "note": self.note,
         }
@@ -117,28 +112,27 @@ def _compared(
     start = float(np.median(np.atleast_2d(first.loss)[:, 0]))
     target = share * start
     required: tuple[Answer, ...] = ()
-    promised: tuple[Promised, ...] = ()
+    there: dict[int, tuple[Promised, ...]] = {}
     note, unit = "", 1
     try:
-        setting = paper.part("setting").of(config, delta=delta)
+        settings = settings_of(config, delta=delta)
     except HeadcountError as error:  # no theorem speaks here: that is an answer
         note = str(error)
     else:
-        unit = setting.width_step
-        required = tuple(theorem_answers(paper.key, setting, target, "width", progress=tell))
-        promised = tuple(_promised(paper.key, setting))
+        answers = {
+            seed: theorem_answers(paper.key, setting, target, "width", progress=tell)
+            for seed, setting in settings.items()
+        }
+        required = tuple(over_seeds(answers))
+        for seed, setting in settings.items():
+            unit, about = setting.width_step, claims_about(paper.key, "loss")
+            there[seed] = tuple(promised(claim, form, setting) for claim, form in about)
     found = None
     if not theory_only:
         found = practice(
             config, target, "width", width_step=unit, most_width=most_width, progress=tell
         ).answer
-    return Compared(paper.key, model, config.loss, start, target, required, promised, found, note)
-
-
-def _promised(key: str, setting: Any) -> list[Promised]:
-    found = []
-    for claim, variant in claims_about(key):
-        bound, checks = claim.promise(setting, variant)
-        failing = tuple(check for check in checks if not check.holds)
-        found.append(Promised(claim.id, variant, float(bound.rhs), failing))
-    return found
+    return Compared(
+        paper.key, model, config.loss, config.width, config.steps, share, start, required, there,
+        found, note,
+    )  # fmt: skip

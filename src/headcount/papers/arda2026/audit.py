@@ -33,13 +33,12 @@ from ...training import (
     run_config,
 )
 from ...training import Run as TrainedRun
-from .claims.fact_4 import Event
 from .constants import Constants, label_envelope
 from .model import PooledAttentionParams
 from .needed_transport import Goal, goal_of
 from .records import LABELS, TOKENS_AND_QUERY, Head, Near, Softmax, Target
 from .runs import Run, RunTrace, head_summary, sample_terms, step_terms
-from .setting import Setting
+from .setting import Setting, into_ball, rule_of
 
 BLOCKS = ("c", "U", "W")
 PER_STEP = ("loss", "gradient", "excess", "cross", "residual", "output", "e_lin", "e_cof", "values")
@@ -199,7 +198,6 @@ def offers_of(
         Near: [Near(**model, **moved)],
         Head: Batch(heads),
         Softmax: Batch(Softmax(z=logits, u=jnp.broadcast_to(signs, logits.shape))),
-        Event: [Event(U=phi0.U[: setting.m // 2], delta=jnp.asarray(setting.delta_prime))],
     }
     return Seen(offers, trace, measured)
 
@@ -266,7 +264,7 @@ def subject(
         setting=setting,
         offers=seen.offers,
         findings=goal.findings,
-        note=history.note,
+        note="; ".join(filter(None, (history.note, _outside_ball(config, setting)))),
         trace=seen.trace,
         measured=seen.measured,
         goal=goal,
@@ -322,7 +320,16 @@ def _setting(
         eta=config.step_size,
         largest_label=float(np.max(np.abs(built.y))),
         largest_token=float(np.max(np.linalg.norm(built.x, axis=-1))),
+        clip=into_ball(config),
+        rule=rule_of(config),
     )
+
+
+def _outside_ball(config: TrainConfig, setting: Setting) -> str:
+    """That tokens are longer than the theorems allow, and how to bring them there."""
+    longest = setting.largest_token or 0.0
+    told = f"the longest token has norm {longest:.3g}, the theorems ask at most 1"
+    return f"{told}; {setting.clip}" if longest > 1 else ""
 
 
 def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:

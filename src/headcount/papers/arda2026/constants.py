@@ -11,8 +11,6 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from scipy import stats
-
 from ...core import Activation, check_choice
 from ...theory import Statements, Table
 from ...theory.numbers import Number, largest, log, smallest
@@ -31,6 +29,8 @@ def event_radius_exact(d: int, m: int, delta_prime: float) -> float:
 
     Where 2 delta'/m is below what float64 can hold, Definition 1's radius, which is larger.
     """
+    from scipy import stats  # slow to import
+
     tail = -math.expm1(math.log1p(-delta_prime) * 2 / m)
     exact = float(stats.chi.isf(tail, d))
     return exact if math.isfinite(exact) else float(event_radius(d, m, delta_prime))

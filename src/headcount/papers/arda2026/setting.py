@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import jax
@@ -19,6 +20,8 @@ from ...core import (
     check_nonnegative,
     check_positive,
 )
+from ...data import data_models
+from ...theory import resized
 from ...training import TrainConfig, build, build_data, build_model
 from .constants import label_envelope
 from .teacher import TransportTeacher
@@ -31,7 +34,8 @@ class Setting:
     `rho` and `nu` are (c, u, w) radii. `eta` defaults to tau^{-1/2}, the theorem's step size.
     `B_U`, where given, is a realised bound on max_i |U_i| over the feasible set; it replaces the a
     priori one of Remark 7, and the event E_U is then not needed. `largest_label`, where given, is
-    max |y| of the data: a target in F_nu bounds it; `largest_token` their longest token or query.
+    max |y| of the data: a target in F_nu bounds it; `largest_token` their longest token or query,
+    `clip` what brings it into the unit ball. `rule` is the optimiser of a run, where there is one.
     """
 
     d: int
@@ -48,6 +52,8 @@ class Setting:
     B_U: float | None = None
     largest_label: float | None = None
     largest_token: float | None = None
+    clip: str = ""
+    rule: str = ""
 
     def __post_init__(self) -> None:
         for argument in ("d", "n", "T", "tau"):
@@ -93,6 +99,7 @@ class Setting:
             delta_prime=delta,
             tau=config.steps,
             eta=config.eta,
+            rule=rule_of(config),
             **size,
         )
 
@@ -136,7 +143,7 @@ class Setting:
     ) -> "Setting":
         """Another m, tau or eta; `step_size="default"` is eta = tau^{-1/2} again."""
         eta = self.eta if step_size is None else step_size
-        return replace(
+        return resized(
             self,
             m=self.m if width is None else width,
             tau=self.tau if steps is None else steps,
@@ -165,4 +172,20 @@ def _measured(config: TrainConfig, delta: float) -> tuple[Any, dict[str, Any]]:
         "nu": goal_of(built, start, config.seeds[0], delta).nu,
         "largest_label": float(np.max(np.abs(built.y))),
         "largest_token": float(np.max(np.linalg.norm(built.x, axis=-1))),
+        "clip": into_ball(config),
     }
+
+
+def rule_of(config: TrainConfig) -> str:
+    """The optimiser, with its batches where they are of several samples."""
+    several = config.batch_size is not None and config.batch_size > 1
+    return f"{config.optimiser} in batches of {config.batch_size}" * several or config.optimiser
+
+
+def into_ball(config: TrainConfig) -> str:
+    """How the configuration's tokens get into the unit ball: an option of its data, if any."""
+    known = signature(data_models[config.data]).parameters
+    option = next((name for name in ("clip", "normalise_tokens") if name in known), None)
+    if option is None:
+        return f"{config.data} has no option that brings them there: scale its tokens"
+    return f"data option {option}=true brings them there"

@@ -11,35 +11,18 @@ from .twins import Number, difference, initial, squared, transported
 
 
 class SlowConstants(Table):
-    """The constants, written apart; what a point does not have is as in Sec. 6."""
+    """The constants by the names of `Constants`; what a point does not have is as in Sec. 6."""
 
     def _or(self, name: str, otherwise: Any) -> Any:
         return self.symbols.get(name, otherwise)
 
-    @property
-    def sharp(self) -> bool:
-        """Whether the form is the sharp one."""
-        return bool(self.form == "sharp")
-
-    @cached_property
-    def bounds(self) -> tuple[Number, Number, Number]:
-        """s0, s1, s2."""
-        return activation(self.num, self._or("activation", "tanh")).bounds
-
-    @property
-    def rho(self) -> list[Number]:
-        """The radii of the feasible set."""
-        return self._or("rho", [self.num.number(3)] * 3)
-
-    @property
-    def nu(self) -> list[Number]:
-        """The radii of the class."""
-        return self._or("nu", [self.num.number(3)] * 3)
-
-    @property
-    def delta(self) -> Number:
-        """The probability that the approximation may fail with."""
-        return self._or("delta", self.num.number("0.05"))
+    sharp = property(lambda k: k.form == "sharp")
+    bounds = cached_property(lambda k: activation(k.num, k._or("activation", "tanh")).bounds)
+    rho = property(lambda k: k._or("rho", [k.num.number(3)] * 3))
+    nu = property(lambda k: k._or("nu", [k.num.number(3)] * 3))
+    delta = property(lambda k: k._or("delta", k.num.number("0.05")))
+    tau = property(lambda k: k.symbols["tau"])
+    root = property(lambda k: k.num.sqrt(k.m))
 
     @property
     def d(self) -> Number:
@@ -64,19 +47,9 @@ class SlowConstants(Table):
         return self.num.number(half * len(self.symbols["U0"]))
 
     @property
-    def tau(self) -> Number:
-        """Steps."""
-        return self.symbols["tau"]
-
-    @property
     def eta(self) -> Number:
         """The step size."""
         return self.symbols["eta"] if "eta" in self.symbols else 1 / self.num.sqrt(self.tau)
-
-    @property
-    def root(self) -> Number:
-        """sqrt(m)."""
-        return self.num.sqrt(self.m)
 
     @cached_property
     def B_U(self) -> Number:
@@ -97,9 +70,7 @@ class SlowConstants(Table):
         size = self.num.largest([one, self.B_U]) if self.sharp else self._slope
         return self.bounds[1] * size
 
-    @property
-    def _slope(self) -> Number:
-        return self.num.sqrt(self.num.number(1) + self.B_U * self.B_U)
+    _slope = property(lambda k: k.num.sqrt(k.num.number(1) + k.B_U * k.B_U))
 
     @cached_property
     def L2(self) -> Number:
@@ -110,20 +81,10 @@ class SlowConstants(Table):
             return s2 * num.largest([num.number(1), B * B]) + s1 * mixed
         return s2 * self._slope * self._slope + 8 * s1 * self._slope
 
-    @cached_property
-    def k(self) -> Number:
-        """|(rho_u, rho_w)|."""
-        return norm(self.num, self.rho[1:])
-
-    @cached_property
-    def lengths(self) -> Number:
-        """|rho| + |nu|."""
-        return norm(self.num, self.rho) + norm(self.num, self.nu)
-
-    @property
-    def nu_squared(self) -> Number:
-        """|nu|^2."""
-        return dot(self.nu, self.nu)
+    k = cached_property(lambda k: norm(k.num, k.rho[1:]))
+    lengths = cached_property(lambda k: norm(k.num, k.rho) + norm(k.num, k.nu))
+    nu_squared = property(lambda k: dot(k.nu, k.nu))
+    start = property(lambda k: k.V0 if k.form == "measured" else k.nu_squared)
 
     @cached_property
     def V0(self) -> Number:
@@ -131,15 +92,7 @@ class SlowConstants(Table):
         start, target = initial(self.symbols), transported(self.num, self.symbols)
         return squared(difference(start, target))
 
-    @property
-    def start(self) -> Number:
-        """V(phi0) in the form "measured", else |nu|^2."""
-        return self.V0 if self.form == "measured" else self.nu_squared
-
-    @property
-    def B_app(self) -> Number:
-        """Of Lemma 5, as it is proved."""
-        return self.approximation("sharp" if self.sharp else "corrected")
+    B_app = property(lambda k: k.approximation("sharp" if k.sharp else "corrected"))
 
     def approximation(self, form: str) -> Number:
         """Of Lemma 5 in one of its forms."""
@@ -155,20 +108,9 @@ class SlowConstants(Table):
         curvature = self.L2 / 2 if self.sharp else self.L2
         return (self.L1 * self.rho[0] * self.k + curvature * self.k * self.k) / self.root
 
-    @property
-    def distance(self) -> Number:
-        """Of (32)."""
-        return self.lengths / self.root
-
-    @property
-    def change_c(self) -> Number:
-        """Of (36)."""
-        return self.L1 * self.k / self.m
-
-    @property
-    def change_theta(self) -> Number:
-        """Of (35)."""
-        return (self.L2 * self.k + self.rho[0] * self.L1) / self.m
+    distance = property(lambda k: k.lengths / k.root)  # (32)
+    change_theta = property(lambda k: (k.L2 * k.k + k.rho[0] * k.L1) / k.m)  # (35)
+    change_c = property(lambda k: k.L1 * k.k / k.m)  # (36)
 
     @property
     def change(self) -> Number:
@@ -182,10 +124,7 @@ class SlowConstants(Table):
         slopes = (self.L1 + self.L2) * self.k + self.rho[0] * self.L1
         return slopes * self.lengths / self.root
 
-    @property
-    def f_max(self) -> Number:
-        """Of Lemma 6."""
-        return self.L1 * self.k + self.bounds[0] * self.rho[0]
+    f_max = property(lambda k: k.L1 * k.k + k.bounds[0] * k.rho[0])  # Lemma 6
 
     @property
     def y_max(self) -> Number:
@@ -201,10 +140,7 @@ class SlowConstants(Table):
         s0 = self.bounds[0]
         return norm(self.num, [s0, theta]) if self.sharp else s0 + theta
 
-    @property
-    def B_grad(self) -> Number:
-        """Of (42)."""
-        return (2 * (self.f_max + self.y_max) * self.A) ** 2
+    B_grad = property(lambda k: (2 * (k.f_max + k.y_max) * k.A) ** 2)  # (42)
 
 
 def event_radius(num: Arithmetic, d: Number, m: Number, delta_prime: Number) -> Number:

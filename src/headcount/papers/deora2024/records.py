@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Choice, Given, Positive, Record, Shape, Static, given, quantity
+from ...theory import Check, Choice, Given, Positive, Record, Shape, Static, given, quantity
 from ...theory.families import safe_norm
 from . import constants, quantities
 from .constants import Constants
@@ -298,10 +298,32 @@ def opposite_model(readout: str = "full", k: float = 1.0) -> Model:
 
 Number = Callable[[Constants], Any]
 
+
+def asks_heads(name: str, H: Any, root: Any) -> str:
+    """How a condition on the number of heads fails, in words."""
+    return f"H = {float(H):.4g}, {name} asks H >= {float(root) ** 2:.3g}"
+
+
+def asks_step(eta: Any, limit: Any, of: str = "the condition on the step size") -> str:
+    """How a condition on the step size fails, in words."""
+    return f"eta = {float(eta):.4g} where at most {float(limit):.3g} is allowed: {of}"
+
+
+def heads_and_step(name: str, k: Any, root: Any, eta: Any, most: Any) -> tuple[Check, ...]:
+    """The two conditions that a setting decides: sqrt(H) >= root and eta <= most."""
+    H = float(k.H)
+    return (
+        Check(f"{name}: required sqrt(H) over sqrt(H)", root / H**0.5, 1.0,
+              asks_heads(name, H, root)),
+        Check("eta over its largest value", eta / most, 1.0, asks_step(eta, most)),
+    )  # fmt: skip
+
+
 DESCENT = given(
     "descent (68): L(theta_{k+1}) + (eta/2)|grad L|^2 <= L(theta_k)",
     lambda trace: jnp.max((trace.loss[1:] + trace.eta / 2 * trace.gradient) / trace.loss[:-1]),
     1.0,
+    lambda trace: "the loss does not fall at every step as descent (68) asks",
 )
 REACHABLE = given(
     "(73): eta max(K L(theta), L(theta_0)) <= D^2",
@@ -316,6 +338,7 @@ def wide(name: str, factor: int) -> Given:
         f"{name}: D^2 <= sqrt(H)/({factor} beta_3(B))",
         lambda D: D**2,
         lambda H, k: jnp.sqrt(H) / (factor * k.tilde_3),
+        lambda H, D, k: asks_heads(name, H, factor * k.tilde_3 * D**2),
     )
 
 
@@ -326,19 +349,28 @@ WIDE_STRETCHED = given(
     "(74) with g_0 for D, as a bound on D^2",
     lambda D: D**2,
     lambda H, D, k: jnp.sqrt(H) * D**2 / k.stretched_root,
+    lambda H, k: asks_heads("(74) with g_0 for D", H, k.stretched_root),
 )
 
 
 def reached(name: str, root: Number) -> Given:
     """sqrt(H) >= root, written as 1 <= sqrt(H)/root."""
     return given(
-        f"{name}: 1 <= sqrt(H)/(what it must reach)", 1.0, lambda H, k: jnp.sqrt(H) / root(k)
+        f"{name}: 1 <= sqrt(H)/(what it must reach)",
+        1.0,
+        lambda H, k: jnp.sqrt(H) / root(k),
+        lambda H, k: asks_heads(name, H, root(k)),
     )
 
 
 def short_step(name: str, limit: Number) -> Given:
     """eta <= limit, written as 1 <= limit/eta: limits of 1e-13 would drown in a check's slack."""
-    return given(f"{name}, as 1 <= limit/eta", 1.0, lambda k, eta: limit(k) / eta)
+    return given(
+        f"{name}, as 1 <= limit/eta",
+        1.0,
+        lambda k, eta: limit(k) / eta,
+        lambda k, eta: asks_step(eta, limit(k), name),
+    )
 
 
 SHORT_STEP = short_step(
@@ -354,6 +386,7 @@ SMOOTH_STEP = given(
     "eta <= 1/rho_k, as 1 <= limit/eta",
     1.0,
     lambda trace, form, eta: 1 / jnp.max(trace.beta_2(form)) / eta,
+    lambda trace, form, eta: asks_step(eta, 1 / jnp.max(trace.beta_2(form)), "eta <= 1/rho_k"),
 )
 NEAR = given(
     "sqrt(H) >= 2 beta_3 |theta - theta_k|^2, as a bound on D^2",
@@ -361,13 +394,23 @@ NEAR = given(
     lambda trace, form: jnp.min(
         jnp.sqrt(trace.H) / (2 * trace.beta_3(form) * (trace.away[:-1] / trace.D) ** 2)
     ),
+    lambda trace, form: asks_heads(
+        "sqrt(H) >= 2 beta_3 |theta - theta_k|^2",
+        trace.H,
+        jnp.max(2 * trace.beta_3(form) * trace.away[:-1] ** 2),
+    ),
 )
 REALIZED = given("Assumption 2 at 1/K: K L(theta) <= 1", lambda K, L_theta: K * L_theta, 1.0)
 SURELY_REALIZED = given(
     "Assumption 2 surely: K max_i l_i(theta) <= 1", lambda K, worst_loss: K * worst_loss, 1.0
 )
 
-SEPARABLE = given("P3: a margin above 0, as -gamma", lambda gamma: -gamma, -1e-6)
+SEPARABLE = given(
+    "P3: a margin above 0, as -gamma",
+    lambda gamma: -gamma,
+    -1e-6,
+    lambda gamma: f"the tangent margin is {float(gamma):.3g}, P3 asks for one above 0",
+)
 DIRECTION = given(
     "|theta_*|^2 = 2",
     lambda i: jnp.abs(quantities.length(i, i.direction) ** 2 - 2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ...core import (
     self_attention,
 )
 from ...data import DataModel
+from ...theory import resized
 from ...training import TrainConfig, build_data, build_problem
 from .constants import Constants, Norms, Sizes, Symbols, effective_tau1
 from .model import Encoder, EncoderParams
@@ -310,7 +311,7 @@ class Setting:
         gamma = self.gamma
         if step_size is not None:
             gamma = None if step_size == "default" else float(step_size) * self.loss_scale
-        return replace(
+        return resized(
             self,
             d_m=self.d_m if width is None else width,
             tau=self.tau if steps is None else steps,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +16,10 @@ from ... import __version__
 from ...core import BadArgument, papers
 from ...core._files import json_text
 from ...core._inside import follow_no_link_below, read_inside, remove_inside
-from ...lab import Store, figures
+from ...lab import Store, figures, robustness, robustness_sentence, surviving, tally
 from ...lab._files import write_atomically
 from ...theory import Claim, errata
+from .._tables import WHOSE, chance_sentence
 from ._claims import LogAxis, claim_rows, proof, prose, shown
 from ._results import FigureResult, figure_results, stored_json
 
@@ -97,9 +97,14 @@ def build_site(results: Path, folder: Path) -> Site:
     for name in ("style.css", "filter.js"):
         source, _, _ = _loader().get_source(templates, name)
         site.files[name] = source.encode()
-    page("index.html", "index.html", groups=_groups(found), total=_total(found))
+    front = _shown(found)
+    total = tally([verdict for result in front for verdict in result.content["verdicts"]])
+    chance = chance_sentence([p for result in front for p in result.p_values])
+    page("index.html", "index.html", groups=_groups(found), total=total, chance=chance)
+    marks = _surviving(found)
     for result in found:
-        _figure_page(site, page, result, [r for r in found if r.id == result.id])
+        same = [r for r in found if r.id == result.id]
+        _figure_page(site, page, result, same, marks[result.slug])
     rows = claim_rows(audits)
     loose = [row.looseness for row in rows if row.looseness is not None]
     page("claims.html", "claims.html", rows=rows, audits=audits, axis=LogAxis.over(loose))
@@ -110,7 +115,9 @@ def build_site(results: Path, folder: Path) -> Site:
     return site
 
 
-def _figure_page(site: Site, page: Any, result: FigureResult, same: list[FigureResult]) -> None:
+def _figure_page(
+    site: Site, page: Any, result: FigureResult, same: list[FigureResult], kept: list[bool]
+) -> None:
     heading, rows = result.rows()
     for name, content in result.files.items():
         site.files[f"figures/{result.slug}/{name}"] = content
@@ -121,6 +128,9 @@ def _figure_page(site: Site, page: Any, result: FigureResult, same: list[FigureR
         "figure.html",
         "../",
         result=result,
+        kept=kept,
+        whose=WHOSE,
+        robust=_robust(result, same),
         others=[other for other in same if other is not result],
         heading=heading,
         rows=rows,
@@ -147,12 +157,17 @@ def _groups(found: list[FigureResult]) -> list[dict[str, Any]]:
     return sorted(groups, key=lambda group: not (group["paper"] and group["paper"].claims))
 
 
-def _total(found: list[FigureResult]) -> Counter[str]:
-    """Verdicts of the results that the front page shows."""
-    total: Counter[str] = Counter()
-    for result in {r.id: r for r in reversed(found)}.values():
-        total += result.outcomes
-    return total
+def _shown(found: list[FigureResult]) -> list[FigureResult]:
+    """The results that the front page shows."""
+    return list({r.id: r for r in reversed(found)}.values())
+
+
+def _surviving(found: list[FigureResult]) -> dict[str, list[bool]]:
+    """Page -> which verdicts survive among all that the front page sums; else among its own."""
+    together = _shown(found)
+    kept = iter(surviving([p for result in together for p in result.p_values]))
+    marks = {r.slug: [next(kept) for _ in r.p_values] for r in together}
+    return {r.slug: marks.get(r.slug) or surviving(r.p_values) for r in found}
 
 
 def _sorted_errata() -> list[Any]:
@@ -178,7 +193,7 @@ def _templates(found: list[FigureResult]) -> jinja2.Environment:
         prose=prose,
         proof=proof,
         slug=_slug,
-        outcomes=_ordered,
+        whose=WHOSE.get,
         zip=zip,
         dictvalues=_values,
     )
@@ -200,6 +215,9 @@ def _is_about(claim: Claim, note: str) -> bool:
     return note in claim.errata or any(v.erratum == note for v in claim.variants.values())
 
 
-def _ordered(outcomes: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Confirmed first, then the rest."""
-    return sorted(outcomes.items(), key=lambda pair: (pair[0] != "confirmed", pair[0]))
+def _robust(result: FigureResult, same: list[FigureResult]) -> list[dict[str, str]]:
+    """In how many readings of this scale and these seeds each claim holds, if there are several."""
+    seeds = result.content["seeds"]
+    beside = [r.content for r in same if (r.scale, r.content["seeds"]) == (result.scale, seeds)]
+    rows = robustness(beside) if len(beside) > 1 else []
+    return [{"claim": row["claim"], "sentence": robustness_sentence(row)} for row in rows]

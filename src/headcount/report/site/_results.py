@@ -16,7 +16,7 @@ from typing import Any
 
 from ...core import BadArgument
 from ...core._inside import read_inside
-from ...lab import SCALES, Figure, Store, figures
+from ...lab import KINDS, SCALES, Figure, Store, figures, tally
 from .._tables import seeds_text
 from ._pictures import harmless_svg
 
@@ -91,9 +91,15 @@ class FigureResult:
         return shlex.join(words)
 
     @property
-    def outcomes(self) -> Counter[str]:
-        """How many verdicts of each kind."""
-        return Counter(str(verdict["outcome"]) for verdict in self.content["verdicts"])
+    def tally(self) -> dict[str, Counter[str]]:
+        """How many verdicts of each outcome, by whose sentence was judged."""
+        return tally(self.content["verdicts"])
+
+    @property
+    def p_values(self) -> list[float | None]:
+        """Of the verdicts; none for exact and undecided ones."""
+        found = (verdict.get("p") for verdict in self.content["verdicts"])
+        return [p if isinstance(p, float | int) else None for p in found]
 
     @property
     def smaller_than_paper(self) -> list[tuple[str, Any, Any]]:
@@ -199,7 +205,14 @@ def _checked(path: Path, content: Any) -> Mapping[str, Any]:
         or not all(type(seed) is int for seed in content["seeds"])
     ):
         raise _damaged(path, ValueError("it holds no verdicts"))
-    return content
+    return {**content, "verdicts": [_with_source(verdict) for verdict in verdicts]}
+
+
+def _with_source(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Whose sentence it is; what does not say so is ours."""
+    found = verdict.get("source")
+    source = found if isinstance(found, dict) and found.get("kind") in KINDS else {}
+    return {**verdict, "source": {"kind": "ours", "says": "", "where": "", **source}}
 
 
 def _natural(name: str) -> list[Any]:

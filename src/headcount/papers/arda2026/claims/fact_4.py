@@ -1,7 +1,7 @@
 """Fact 4 and Definition 1 of arda2026: Gaussian norms and the event E_U, with exact probabilities.
 
 The probability of each statement is known in closed form (chi distribution), so the falsifier
-maximises P / (what is allowed) itself; Definition 1 is also tested by frequency over seeds.
+maximises P / (what is allowed) itself.
 """
 
 from __future__ import annotations
@@ -18,18 +18,13 @@ from ....theory import (
     Bound,
     Box,
     Check,
-    Experiment,
-    Fraction,
     Kind,
     Positive,
-    Reals,
     Record,
-    Sides,
     false,
 )
-from ....theory.domain import MOST_ENTRIES, case_problem
 from ..constants import event_radius, state
-from ..records import PAIRED
+from ..records import PAIRED, Near
 
 LARGEST_D, LARGEST_M = 10**4, 10**5
 
@@ -54,13 +49,6 @@ class Gaussian(Record):
         """Whole d and m/2."""
         d = lax.stop_gradient(jnp.round(self.d))
         return self.changed(d=d, m=lax.stop_gradient(2 * jnp.round(self.m / 2)))
-
-
-class Event(Record):
-    """The U-blocks of one paired initialisation: m/2 independent vectors."""
-
-    U = Reals("half", "d")
-    delta = Fraction()
 
 
 gaussian = functools.partial(
@@ -196,37 +184,6 @@ def argument(log_m, log_delta, form):
     return log_m - math.log(2) + (log_delta if form == "misread" else -log_delta)
 
 
-def draw_starts(case, rng, count):
-    """U-blocks of paired starts."""
-    U = rng.normal(size=(count, case["m"] // 2, case["d"]))
-    return Event(U=U, delta=np.full(count, float(case["delta"])))
-
-
-def longest_of_draw(i, form):
-    """The longest |U_i| of one start, and the radius."""
-    half, d = i.U.shape
-    logarithm = argument(math.log(2 * half), jnp.log(i.delta), form)
-    radius = math.sqrt(d) + jnp.sqrt(2 * jnp.maximum(logarithm, 0.0))
-    return Sides(jnp.max(jnp.linalg.norm(i.U, axis=-1)), radius)
-
-
-def count_events(case, form, seed, repetitions):
-    """Squared norms from the chi-square law itself: no vectors are drawn."""
-    rng = np.random.default_rng(seed)
-    d, half, delta = case["d"], case["m"] // 2, case["delta"]
-    inside = half * delta if form == "misread" else half / delta
-    radius = math.sqrt(d) + math.sqrt(2 * max(math.log(inside), 0.0))
-    return sum(max(rng.chisquare(d, half)) > radius * radius for _ in range(repetitions))
-
-
-def problem_of(case):
-    """Why a case makes no sense."""
-    reason = case_problem(case, whole={"d": LARGEST_D, "m": LARGEST_M})
-    if reason is None and case["d"] * case["m"] > MOST_ENTRIES:
-        return f"d m = {case['d'] * case['m']} exceeds {MOST_ENTRIES}"
-    return reason
-
-
 @state.claim(
     "definition-1",
     "The event E_U",
@@ -248,15 +205,8 @@ def problem_of(case):
         "misread": false("log(m/2 delta') read from left to right as ln((m/2) delta')", "E2"),
     },
     bound=lambda setting, form: Bound(event_radius(setting.d, setting.m, setting.delta_prime)),
-    measured=lambda subject: np.max(np.linalg.norm(subject.instances(Event)[0].U, axis=-1)),
+    measured=lambda subject: np.max(np.linalg.norm(subject.instances(Near)[0].U0, axis=-1)),
     conditions=lambda subject, form: (Check(PAIRED, subject.measured[PAIRED], 0.0),),
-    experiment=Experiment(
-        cases=({"d": 1, "m": 2, "delta": 0.5}, {"d": 2, "m": 64, "delta": 0.1}),
-        draw=draw_starts,
-        sides=longest_of_draw,
-        exceeds_naively=count_events,
-        case_problem=problem_of,
-    ),
 )
 def definition_1(d, m, log_delta, form):
     """With probability at least 1 - delta' over the paired initialisation, every |U_i| is at most

@@ -168,7 +168,7 @@ def vary(rng):
     proved="App. A.5",
     on=Kernel,
     says=r"\mathbb{P}(|K_m-K|\ge{\rm sd}\sqrt{2/(m\delta)})\le\delta",
-    forms="almost sure limit, with Chebyshev's rate",
+    forms="the limit as printed; its rate, Chebyshev's, is ours",
     no_rival="a mean of unbounded terms",
     cases=({"m": 2, "delta": 0.2}, {"m": 32, "delta": 0.05}),
     draw=draw_heads,

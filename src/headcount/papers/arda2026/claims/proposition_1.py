@@ -10,8 +10,18 @@ import jax.numpy as jnp
 from ....theory import Kind
 from ..runs import StochasticRun
 from ..twins_runs import run
-from .theorem_1 import CLOSED, FORMS, THEOREM, average, closed, decided, on_runs
+from .theorem_1 import (
+    CLOSED,
+    FORMS,
+    THEOREM,
+    average,
+    closed,
+    decided,
+    decided_with_step,
+    on_runs,
+)
 
+RULE = "projsgd"
 CLOSED_FORMS = {"printed": FORMS["printed"], "sharp": FORMS["sharp"]}
 on_stochastic_runs = functools.partial(
     on_runs,
@@ -19,7 +29,7 @@ on_stochastic_runs = functools.partial(
     shapes=None,
     kind=Kind.EXPECTATION,
     given=THEOREM,
-    requires=decided,
+    requires=functools.partial(decided_with_step, rule=RULE),
     proved="App. A.8",
 )
 
@@ -70,6 +80,8 @@ def _(num, i):
     right=closed,
     trivial=lambda k: k.known_loss,
     given=CLOSED,
+    requires=functools.partial(decided, rule=RULE),
+    quantity="loss",
 )
 def eq_48(traces, trace, form):
     """Under the conditions of Theorem 1, for any step size: the mean of E[L_s | phi0] is at most

@@ -17,21 +17,50 @@ from ..twins_runs import run
 from .lemma_3 import SAMPLE, START
 
 RADII = "rho >= nu in every block: largest nu - rho"
+PROJECTED = "every step is one of ProjGD onto Omega_rho"
+STEP = "eta = tau^(-1/2)"
 SHARP = "the sharp constants in place of the printed ones"
 FORMS = {
     "printed": "|nu|^2 and the paper's constants; B_app with s1 nu_w as the appendix proves it",
     "sharp": SHARP,
     "measured": "V(phi0) of the run in place of |nu|^2, which bounds it",
 }
+_SAME_STEP = 1e-9
+
+
+def short_radius(symbols):
+    """Which block has a radius below nu, in words."""
+    pairs = zip("cuw", symbols.rho, symbols.nu, strict=True)
+    short = [f"rho_{b} = {rho:.4g} < nu_{b} = {nu:.4g}" for b, rho, nu in pairs if rho < nu]
+    return f"{', '.join(short)}: the theorem asks rho >= nu in every block"
+
+
+def other_step(symbols):
+    """Which step size the theorem asks for, in words."""
+    asks = f"the theorem asks tau^(-1/2) = {symbols.tau**-0.5:.4g}"
+    return f"eta = {symbols.step:.4g}, {asks}; (44) is for any step size"
+
+
+def _unprojected(trace):
+    off, tau = float(trace.unprojected), len(trace.loss)
+    return f"{off:.0f} of {tau} steps are none of ProjGD onto Omega_rho"
+
+
+def _beyond_event(trace, k):
+    return f"e_app = {trace.e_app:.3g}, the event E_app asks at most B_app = {k.B_app:.3g}"
+
+
 CLOSED = (
-    given(RADII, lambda trace: jnp.max(trace.nu - trace.rho), 0.0),
-    given("every step is one of ProjGD onto Omega_rho", lambda trace: trace.unprojected, 0.0),
-    given("event E_app: e_app / B_app", lambda trace, k: trace.e_app / k.B_app, 1.0),
+    given(RADII, lambda trace: jnp.max(trace.nu - trace.rho), 0.0, short_radius),
+    given(PROJECTED, lambda trace: trace.unprojected, 0.0, _unprojected),
+    given("event E_app: e_app / B_app", lambda trace, k: trace.e_app / k.B_app, 1.0, _beyond_event),
 )
 """What (43), (44) and Theorem 1 ask of a run; the event E_U is replaced by the realised B_U."""
 THEOREM = (
     *CLOSED,
-    given("eta = tau^(-1/2)", lambda trace: jnp.abs(trace.eta * math.sqrt(trace.tau) - 1), 1e-9),
+    given(
+        STEP, lambda trace: jnp.abs(trace.eta * math.sqrt(trace.tau) - 1), _SAME_STEP, other_step
+    ),
 )
 on_runs = functools.partial(
     state.claim,
@@ -47,16 +76,31 @@ on_runs = functools.partial(
 )
 
 
-def decided(setting, form):
-    """The hypotheses of Theorem 1 that a setting decides: rho >= nu, labels in F_nu, tokens."""
+def decided(setting, form, rule="projgd"):
+    """The hypotheses of (44) that a setting decides: rho >= nu, labels in F_nu, tokens, rule."""
     gap = max(n - r for n, r in zip(setting.nu, setting.rho, strict=True))
-    checks = [Check(RADII, gap, 0.0)]
+    checks = [Check(RADII, gap, 0.0, short_radius(setting) if gap > 0 else "")]
     if setting.largest_label is not None:
-        y_max = label_envelope(setting.sigma, setting.nu, setting.d, "sharp")
-        checks.append(Check("f* in F_nu: max |y| - y_max*", setting.largest_label - y_max, 0.0))
-    if setting.largest_token is not None:
-        checks.append(Check(TOKENS_AND_QUERY, setting.largest_token, 1.0))
+        y_max, y = (
+            label_envelope(setting.sigma, setting.nu, setting.d, "sharp"),
+            setting.largest_label,
+        )
+        told = f"max |y| = {y:.4g}: no target in F_nu has labels above {y_max:.4g}"
+        checks.append(Check("f* in F_nu: max |y| - y_max*", y - y_max, 0.0, told))
+    if (longest := setting.largest_token) is not None:
+        told = f"the longest token has norm {longest:.3g}, the theorem asks at most 1"
+        checks.append(Check(TOKENS_AND_QUERY, longest, 1.0, f"{told}; {setting.clip}".rstrip("; ")))
+    if setting.rule not in ("", rule):
+        told = f"the run is one of {setting.rule}, the statement is about {rule}"
+        checks.append(Check(f"the rule is {rule}", 1.0, 0.0, told))
     return tuple(checks)
+
+
+def decided_with_step(setting, form, rule="projgd"):
+    """The same and the step size of Theorem 1."""
+    off = abs(setting.step * math.sqrt(setting.tau) - 1)
+    told = other_step(setting) if off > _SAME_STEP else ""
+    return (*decided(setting, form, rule), Check(STEP, off, _SAME_STEP, told))
 
 
 def errors(k):
@@ -115,6 +159,7 @@ def _(num, i, k):
     right=lambda k: mean_from(k, k.V0),
     trivial=lambda k: k.known_loss,
     requires=decided,
+    quantity="loss",
 )
 def eq_44(trace):
     """On E_U and E_app, the mean of L_0..L_{tau-1} is at most V(0)/(4 eta tau)
@@ -137,7 +182,7 @@ def _(num, i):
     right=closed,
     trivial=lambda k: k.loss_at_start,
     given=THEOREM,
-    requires=decided,
+    requires=decided_with_step,
     quantity="loss",
     notes=("E7", "E11", "E16"),
 )
@@ -194,7 +239,7 @@ def _(num, i, k, form):
     right=average,
     trivial=lambda k: k.known_loss,
     given=THEOREM,
-    requires=decided,
+    requires=decided_with_step,
     quantity="loss",
     notes=("E16",),
 )

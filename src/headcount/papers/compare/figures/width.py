@@ -51,6 +51,7 @@ def measure_widths(config: dict[str, Any], context: Context) -> dict[str, Any]:
         most_width=config["most_width"],
         keys=(config["paper"],),
     )
+    there = next(iter(found.promised.values()), ())
     first = [answer for answer in found.required if answer.variant in config["printed"]]
     assert found.training is not None
     return {
@@ -58,8 +59,8 @@ def measure_widths(config: dict[str, Any], context: Context) -> dict[str, Any]:
         "printed": least(first),
         "training": least([found.training], never=math.nan),
         "open": float(all(answer.value is None for answer in found.required)),
-        "failing": sum(bool(promised.failing) for promised in found.promised),
-        "theorems": len(found.promised),
+        "failing": sum(bool(promised.failing) for promised in there),
+        "theorems": len(there),
     }
 
 
@@ -72,7 +73,7 @@ def least(answers: Any, never: float = NEVER) -> float:
 
 widths = Measurement(
     name="compare-width",
-    version=3,
+    version=4,
     function=measure_widths,
     outputs=dict.fromkeys(("required", "printed", "training", "open", "failing", "theorems"), ()),
     estimate=lambda config: (2.0 + 2e-4 * config["steps"] * config["most_width"], 5e8),

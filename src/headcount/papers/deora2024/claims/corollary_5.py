@@ -14,7 +14,7 @@ from .. import constants, quantities, twins_constants
 from .. import twins as slow
 from ..constants import Constants, state
 from ..fits import fit_start, shape
-from ..records import DIRECTION, SEPARABLE, TRAINING, Start, reached
+from ..records import DIRECTION, SEPARABLE, TRAINING, Start, heads_and_step, reached
 from ..spaces import Whole
 from ..twins_constants import SlowStart
 from .theorem_3 import HIDDEN
@@ -117,12 +117,8 @@ def required(setting: Any, form: str, stable: bool = False) -> tuple[Check, ...]
     """H and eta; `stable` asks for eta beta_1(B)^2 <= 1, too."""
     k = Constants(setting, form)
     most = k.stable_start_step if stable else k.start_step
-    return (
-        Check("required sqrt(H) over sqrt(H)", k.start_root / float(k.H) ** 0.5, 1.0),
-        Check(
-            "eta over its largest value", (most if setting.eta is None else setting.eta) / most, 1.0
-        ),
-    )
+    eta = most if setting.eta is None else setting.eta
+    return heads_and_step("Corollary 5", k, k.start_root, eta, most)
 
 
 @state.claim(
@@ -174,6 +170,11 @@ class GoodSizes(Record):
     shapes = ({},)
 
 
+def _small(g_0: float) -> tuple[GoodSizes, ...]:
+    ones = {name: np.asarray(1.0) for name in ("R", "B_2", "root_H", "T", "d")}
+    return (GoodSizes(**ones, g_0=np.asarray(g_0)),)
+
+
 on_good_sizes = functools.partial(
     state.claim,
     on=GoodSizes,
@@ -196,6 +197,7 @@ on_good_sizes = functools.partial(
     "The number of heads in the main text's corollary",
     where="Corollary 2, the condition on H",
     says=r"256d\sqrt{Td}R^3B_2(3\sqrt dR^2(4g_0+B_2)+1)g_0^2\le C\,d^2\sqrt TR^5B_2^2g_0^3",
+    tight=lambda: _small(2.0**-14),
     forms={
         "printed": false("any g_0, tried with C = 10^6: g_0^3 is no g_0^2", "E10"),
         "corrected": ("g_0 >= 1, then C = 4096", "E10"),
@@ -220,6 +222,7 @@ def _(num, R, B_2, g_0, T, d, form):
     "The step size in the main text's corollary",
     where="Corollary 2, the condition on rho(K)",
     says=r"\rho(K)\le C\,d^{9/2}T^{3/2}R^{13}g_0^4",
+    tight=lambda: _small(2.0**-10),
     forms={
         "printed": false("T^{3/2}, g_0^4 and no B_2, tried with C = 10^6", "E11"),
         "corrected": ("T^2 and g_0^2 B_2^2, for g_0 >= 1, with C = 12657", "E11"),

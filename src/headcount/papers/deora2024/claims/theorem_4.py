@@ -28,6 +28,7 @@ from ..records import (
     WIDER,
     Population,
     PopulationStart,
+    heads_and_step,
 )
 from .corollary_5 import required
 
@@ -132,12 +133,12 @@ def _(num, data):
     return _slow_gap(num, data, 2 * G * num.total(distances) / len(distances))
 
 
+SURELY = "its conditions are asked for every training set and were checked on these samples alone"
+
+
 def _required_for_gap(setting: Any, form: str) -> tuple[Check, ...]:
     k = Constants(setting, form)
-    return (
-        Check("(84): required sqrt(H) over sqrt(H)", k.wider_root / float(k.H) ** 0.5, 1.0),
-        Check("eta over its largest value", k.stable_eta / k.longest_stable_step, 1.0),
-    )
+    return heads_and_step("(84)", k, k.wider_root, k.stable_eta, k.longest_stable_step)
 
 
 @on_populations(
@@ -151,6 +152,7 @@ def _required_for_gap(setting: Any, form: str) -> tuple[Check, ...]:
     promise=lambda k: k.gap_bound,
     requires=_required_for_gap,
     quantity="gap",
+    proviso=SURELY,
     notes=("E32",),
 )
 def theorem_4(i, k):
@@ -202,6 +204,7 @@ _stable = functools.partial(
     promise=lambda k: k.start_gap_bound,
     requires=functools.partial(required, stable=True),
     quantity="gap",
+    proviso=SURELY,
     forms={
         "corrected": ("g_0 = sqrt(2) G: 34 for 17", "E2"),
         "printed": ("g_0 = G: the proof is wrong, the bound is not", "E2"),

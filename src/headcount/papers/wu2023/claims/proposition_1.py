@@ -14,11 +14,37 @@ from ..constants import Constants, Symbols, state
 from ..runs import Run, SmoothStep, Step, room_used
 
 HELD = {"corrected": ("with the corrected C", "E9")}
-condition_2 = given("(2): right over left side", lambda k: k.condition_2, 1.0)
-condition_3 = given("(3): right over left side", lambda k: k.condition_3, 1.0)
+
+
+def short(name, ratio):
+    """How (2) or (3) fails, in words."""
+    return f"{name} asks for a left side {float(ratio):.3g} times as large"
+
+
+def asks_step(gamma, C):
+    """How the condition on the step size fails, in words."""
+    return f"gamma = {float(gamma):.4g}, the proposition asks gamma <= 1/C = {float(1 / C):.3g}"
+
+
+condition_2 = given(
+    "(2): right over left side", lambda k: k.condition_2, 1.0, lambda k: short("(2)", k.condition_2)
+)
+condition_3 = given(
+    "(3): right over left side", lambda k: k.condition_3, 1.0, lambda k: short("(3)", k.condition_3)
+)
 # 1/C itself may be below the absolute slack of a check.
-step_size = given("gamma <= 1/C", lambda: jnp.ones(()), lambda k: 1 / k.C / k.gamma)
-within_room = given("the step stays within lambda-bar", room_used, 1.0)
+step_size = given(
+    "gamma <= 1/C",
+    lambda: jnp.ones(()),
+    lambda k: 1 / k.C / k.gamma,
+    lambda k: asks_step(k.gamma, k.C),
+)
+within_room = given(
+    "the step stays within lambda-bar",
+    room_used,
+    1.0,
+    lambda run: f"the step needs {float(room_used(run)):.3g} times the room that lambda-bar has",
+)
 
 UNKNOWN = "without the claim a step may do anything"
 about_steps = functools.partial(state.claim, proved="Sec. 4.1 and App. C.2")
@@ -29,9 +55,9 @@ def required(setting, form):
     """The hypotheses that a setting decides."""
     k, (second, third) = Constants(setting, form), setting.room.ratios
     return decided(
-        ("(2): right over left side", second, 1.0),
-        ("(3): right over left side", third, 1.0),
-        ("gamma C", k.gamma * k.C, 1.0),
+        ("(2): right over left side", second, 1.0, short("(2)", second)),
+        ("(3): right over left side", third, 1.0, short("(3)", third)),
+        ("gamma C", k.gamma * k.C, 1.0, asks_step(k.gamma, k.C)),
     )
 
 
@@ -105,6 +131,7 @@ def _(num, run, k):
 @about_runs(
     "proposition-1-alpha",
     "The last hidden layer keeps its smallest singular value",
+    lower=True,
     where="Proposition 1, (25)",
     says=r"\sigma_{\min}(F_{\rm pre}^t)\ge\alpha/2",
     no_rival="a singular value is known to be at least zero, and no more",

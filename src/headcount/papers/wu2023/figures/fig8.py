@@ -74,7 +74,6 @@ figure = image_figure(
     statistics=statistics,
     verdicts=verdicts,
     plot=plot,
-    options={"step": tuple(STEPS)},
     notes="Labels -1 and +1; gamma = 0.01, as the squared error diverges with 0.1 (step=printed); "
     "width 1024 is ours.",
 )

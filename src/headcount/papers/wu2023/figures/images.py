@@ -9,7 +9,16 @@ import numpy as np
 from jaxtyping import Float
 
 from ....core import Array
-from ....lab import NOT_NEGATIVE, Context, Figure, Finding, Measurement, Trial, register
+from ....lab import (
+    NOT_NEGATIVE,
+    Context,
+    Figure,
+    Finding,
+    Measurement,
+    Trial,
+    open_choices,
+    register,
+)
 from .curves import SCALINGS, STYLES, draw_curve, finish
 from .tails import QUANTILES, TAIL_OUTPUTS, tail_of
 
@@ -227,12 +236,7 @@ def vit_config(
     }
 
 
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "dataset": ("auto", "mnist", "digits"),
-    "block": ("vit", "no-norm", "no-residual", "no-mlp", "relu"),
-    "readout": ("mean", "class"),
-    "init": ("lecun", "small"),
-}
+OPTIONS = {"dataset": ("auto", "mnist", "digits")}
 TITLES = {"mnist": "MNIST", "digits": "UCI digits 8x8 (ships with Headcount)"}
 NOTES = (
     "Given in Sec. 5.2: ViT [Dosovitskiy et al., 2021], one layer, one head, d = 64, widths, step "
@@ -303,7 +307,6 @@ def image_figure(
     verdicts: Callable[[xr.Dataset], list[Finding]],
     plot: Callable[[xr.Dataset, Sequence[Any]], None],
     trials: Callable[..., list[Trial]] = image_trials,
-    options: Mapping[str, tuple[str, ...]] | None = None,
     evaluated: int | None = None,
     layout: tuple[int, int] = (1, 2),
     notes: str = "",
@@ -327,7 +330,8 @@ def image_figure(
             verdicts=lambda data: verdicts(only_dataset(data)),
             plot=with_title,
             prepare=fetch_images,
-            options={**OPTIONS, **(options or {})},
+            options=OPTIONS,
+            axes=open_choices("headcount.papers.wu2023:choices.toml", f"fig{number}"),
             layout=layout,
             notes=f"{NOTES} {notes}".strip(),
         )
