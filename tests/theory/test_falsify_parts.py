@@ -13,9 +13,9 @@ from toy_points import PLAIN, Point, point, toy
 
 from headcount.core import BadArgument
 from headcount.theory import Form, Kind, Outcome
+from headcount.theory import _candidates as lemmas
 from headcount.theory import _falsify as falsifier
 from headcount.theory import _lemma_report as report
-from headcount.theory import _lemma_search as lemmas
 from headcount.theory._embeddings import embedded, fitted
 from headcount.theory._falsify import Falsification
 from headcount.theory._lemma_report import SizeRatio
@@ -245,7 +245,7 @@ def test_other_sizes_are_searched_while_no_violation_is_known(
     asked: list[str] = []
     score = {"value": -0.1}
 
-    def family(claim: Any, own: Any, plan: Any, rng: Any) -> Any:
+    def family(claim: Any, own: Any, plan: Any, rng: Any, also: Any) -> Any:
         asked.append(own.name)
         return [Candidate(np.array([score["value"]]), point(1, 1, 0, 0), own.name, own)], 5
 
@@ -253,16 +253,14 @@ def test_other_sizes_are_searched_while_no_violation_is_known(
         asked.append("sizes")
         return [seen(0.3, "other")], 11
 
-    monkeypatch.setattr(falsifier, "search_family", family)
-    monkeypatch.setattr(falsifier, "search_sizes", other)
-    monkeypatch.setattr(
-        falsifier, "_on_file", lambda claim, cold: iter([] if cold else [seen(0.2)])
-    )
+    monkeypatch.setattr(lemmas, "search_family", family)
+    monkeypatch.setattr(lemmas, "search_sizes", other)
+    monkeypatch.setattr(lemmas, "_on_file", lambda claim, cold: iter([] if cold else [seen(0.2)]))
     plan = Budget(8, 1, 1, sizes=1)
 
     def candidates(plan: Budget, cold: bool) -> Any:
         asked.clear()
-        return falsifier.candidates(ONE, "printed", plan, 0, cold, lambda line: None)
+        return lemmas.candidates(ONE, "printed", plan, 0, cold, lambda line: None)[:2]
 
     found, count = candidates(plan, False)
     assert asked == ["points", "sizes"]

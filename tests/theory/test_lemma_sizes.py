@@ -27,9 +27,10 @@ from headcount.theory import (
     lemma,
     recheck,
 )
+from headcount.theory._candidates import size_plan
 from headcount.theory._certificate import Certificate, certify
-from headcount.theory._lemma_search import size_plan
 from headcount.theory._prove import prove
+from headcount.theory._record import family_at, sizes_of
 from headcount.theory._shrink import shrink
 
 LITTLE = Budget(random=48, restarts=4, steps=20)
@@ -64,7 +65,7 @@ def test_a_certificate_outside_the_declared_sizes_is_refused(size: int) -> None:
 def test_nothing_is_judged_or_proved_outside_the_declared_sizes(size: int) -> None:
     with pytest.raises(BadArgument, match=f"T = {size} is not from 3 to 8"):
         few_entries.instance(x=np.ones(size))
-    unchecked = few_entries.instance_class(jnp.ones(size))  # of JAX arrays, as a search has them
+    unchecked = few_entries.instance_class(x=jnp.ones(size))  # of JAX arrays, as a search has them
     verdict = judge(few_entries, unchecked)
     assert verdict.outcome is Outcome.NOT_APPLICABLE
     assert f"T = {size} is not from 3 to 8" in verdict.message
@@ -78,7 +79,7 @@ def test_one_letter_is_one_size() -> None:
 
 def test_shrinking_and_search_stay_inside_the_declared_sizes() -> None:
     small = shrink(twice_too_large, "stated", twice_too_large.instance(x=np.ones(4), y=np.ones(4)))
-    assert twice_too_large.sizes_of(small) == {"T": 3}
+    assert sizes_of(small) == {"T": 3}
     found = falsify(twice_too_large, budget=LITTLE)
     assert found.proved
     assert found.sizes == {"T": 3}
@@ -117,7 +118,7 @@ def test_a_search_over_widths_ends_with_a_proof() -> None:
 
 def large_output(width: int) -> Certificate:
     """A counterexample to `paired_heads` of one width, by draws alone."""
-    family = paired_heads.family({"m": width})
+    family = family_at(paired_heads.on, {"m": width})
     drawn = family.draw(np.random.default_rng(0), 60)
     ones = [jax.tree.map(lambda leaf, k=k: leaf[k], drawn) for k in range(60)]
     worst = max(ones, key=lambda one: judge(paired_heads, one).ratio)

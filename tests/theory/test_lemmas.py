@@ -29,8 +29,8 @@ from headcount.theory import (
     lemma,
     recheck,
 )
+from headcount.theory._candidates import ladder, size_plan
 from headcount.theory._lemma_report import SizeRatio, growth_of
-from headcount.theory._lemma_search import ladder, size_plan
 from headcount.theory._search import _Objective
 from headcount.theory.lemma_files import lemmas_of
 

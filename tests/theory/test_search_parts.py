@@ -203,7 +203,7 @@ def test_which_entries_are_taken_at_other_sizes() -> None:
     assert [len(found) for found in sizes._index_lists(2, rng)] == [4, 1]
     assert [len(found) for found in sizes._index_lists(3, rng)] == [6, 2]
     fields = {"u": np.arange(4.0), "A": np.arange(8.0).reshape(4, 2)}
-    assert sizes.sizes_of(Point, fields) == {"k": 4, "T": 2}
+    assert sizes.letters_of(Point, fields) == {"k": 4, "T": 2}
     some = sizes.taken(Point, "k", [3, 0], fields)
     assert (some["u"].tolist(), some["A"].tolist()) == ([3, 0], [[6, 7], [0, 1]])
     other = sizes.taken(Point, "T", [1], fields)

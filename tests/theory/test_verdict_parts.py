@@ -19,6 +19,7 @@ from headcount.theory import (
     Check,
     Kind,
     Outcome,
+    Parameters,
     Reals,
     Sides,
     Size,
@@ -28,16 +29,18 @@ from headcount.theory import (
     judge,
     lemma,
 )
+from headcount.theory import _candidates as searches
 from headcount.theory import _facts as facts
 from headcount.theory import _lemma_problems as problems
-from headcount.theory import _lemma_search as searches
 from headcount.theory import _verdict as verdicts
 from headcount.theory._audit import Audit, worst
 from headcount.theory._frequency import Interval
 from headcount.theory._judge_frequency import judge_exactly
-from headcount.theory._lemma import _id_of, _instance_class, sizes_of_instance
+from headcount.theory._lemma import _id_of
 from headcount.theory._pytree import Batch
+from headcount.theory._record import family_at, points_of, record_of, sizes_of
 from headcount.theory._search import Budget
+from headcount.theory._verify import at_points
 
 
 def ratio(lhs: float, rhs: float) -> float:
@@ -184,17 +187,17 @@ def shifted(z, r):
 
 def test_a_lemma_as_a_claim() -> None:
     one = shifted.instance(z=[0.5, -3.0, 2.0], r=0.25)
-    assert shifted.sizes_of(one) == {"T": 3}
-    assert sizes_of_instance(one, {"T": T}) == {"T": 3}
-    lhs, rhs, checks = shifted.at_points(shifted.points(one), "stated")
+    assert sizes_of(one) == {"T": 3}
+    lhs, rhs, checks = at_points(shifted, points_of(one), "stated")
     assert (float(lhs), float(rhs)) == (0.75, 3.0)
     assert [tuple(map(float, pair)) for pair in checks] == [(0.5, 1.0)]
     assert shifted.title == "shifted"
     assert _id_of(shifted.function) == "test_verdict_parts.py:shifted"
-    assert shifted.family({"T": 3}).name == "T=3"
-    assert shifted.family({"T": 3}).guided
-    made = _instance_class("m", {"z": Reals(T, 2)}, {"T": T, "k": Size("k", 1, 2)})
-    assert set(made.__dataclass_fields__) == {"z", "size_k"}
+    assert family_at(shifted.on, {"T": 3}).name == "T=3"
+    assert family_at(shifted.on, {"T": 3}).guided
+    counted = Parameters("arda2026", T, 2, Size("k", 2, 4))
+    made = record_of("m", {"z": counted})
+    assert {"z_c", "size_T", "size_k"} <= set(made.__dataclass_fields__)
 
 
 def test_facts_of_a_paper_without_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -224,7 +227,7 @@ def test_programs_that_do_not_run() -> None:
 def test_draws_on_which_a_side_is_wrong() -> None:
     def checked(function: Any, *hypotheses: Any) -> None:
         own = lemma(*hypotheses, z=Reals())(function)
-        problems.check_here(own, "stated", own.family({}), np.random.default_rng(0), 64)
+        problems.check_here(own, "stated", family_at(own.on, {}), np.random.default_rng(0), 64)
 
     checked(lambda z: (jnp.abs(z), jnp.abs(z)))
     checked(lambda z: (-1e-17 + 0 * z, 1.0))
@@ -245,7 +248,7 @@ def test_how_many_draws_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(searches, "search_family", lambda *args: ([], 5))
     for random in (256, 400, 40):
         plan = Budget(random, 1, 1)
-        searches.search_lemma(shifted, "stated", plan, 0, lambda line: None)
+        searches.candidates(shifted, "stated", plan, 0, True, lambda line: None)
     sizes = len(searches.size_plan({"T": T}))
     assert counts == [64] * sizes + [100] * sizes + [64] * sizes
 

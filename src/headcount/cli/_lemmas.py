@@ -6,10 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..theory import Lemma
+    from ..theory import Claim
 
 
-def lemmas_from(name: str, *, trust: bool) -> list[Lemma]:
+def lemmas_from(name: str, *, trust: bool) -> list[Claim]:
     """The lemmas that `file.py` or `file.py:name` means; running the file runs its code.
 
     A file outside the current folder is announced first, and on a terminal we ask.

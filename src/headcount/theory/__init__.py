@@ -3,6 +3,8 @@
 from ..core._rounding import ordered as ordered
 from ..core._rounding import round_down as round_down
 from ..core._rounding import round_up as round_up
+from ._arguments import Given as Given
+from ._arguments import given as given
 from ._audit import Audit as Audit
 from ._audit import audit as audit
 from ._certificate import Certificate as Certificate
@@ -45,10 +47,7 @@ from ._frequency import frequency_of as frequency_of
 from ._iterates import iterates_of as iterates_of
 from ._iterates import stored_iterates as stored_iterates
 from ._judge_frequency import judge_frequency as judge_frequency
-from ._lemma import Given as Given
-from ._lemma import Lemma as Lemma
 from ._lemma import equality as equality
-from ._lemma import given as given
 from ._lemma import lemma as lemma
 from ._portable import certificate_of as certificate_of
 from ._portable import export as export
@@ -66,7 +65,7 @@ from ._record import quantity as quantity
 from ._registry import claims as claims
 from ._registry import offer_claims as offer_claims
 from ._search import Budget as Budget
-from ._setting import Setting as Setting
+from ._setting import PlainSetting as PlainSetting
 from ._setting import resized as resized
 from ._shipped import certificate_named as certificate_named
 from ._shipped import read_shipped as read_shipped
@@ -88,14 +87,13 @@ from ._spaces import Tokens as Tokens
 from ._spaces_joint import Constants as Constants
 from ._spaces_joint import Parameters as Parameters
 from ._spaces_joint import Product as Product
-from ._statement import Statement as Statement
 from ._statement import Statements as Statements
-from ._statement import Table as Table
 from ._statement import decided as decided
 from ._subject import Observed as Observed
 from ._subject import Subject as Subject
 from ._subject import SubjectOf as SubjectOf
 from ._subject import slack_table as slack_table
+from ._table import Table as Table
 from ._verdict import Outcome as Outcome
 from ._verdict import Verdict as Verdict
 from ._verdict import judge as judge

@@ -21,6 +21,7 @@ from jaxtyping import PRNGKeyArray
 from ..core import BadArgument, float64
 from ..core._named import Call, Named
 from ..core._rounding import ordered
+from ._arguments import Arguments, Function, Given, RightSide, SlowConstants
 from ._forms import Form, quoted
 from ._frequency import Experiment
 
@@ -203,6 +204,10 @@ def generator(key: PRNGKeyArray) -> np.random.Generator:
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
 
 
+def _undeclared(*arguments: Any, **named: Any) -> Any:
+    raise TypeError("this claim was not declared by a function")
+
+
 @dataclass(frozen=True, eq=False)
 class Claim(Named):
     """One statement of a paper; see the module's docstring and docs/theory.md."""
@@ -241,11 +246,62 @@ class Claim(Named):
     """Why an inequality has no trivial rival, where it has none (`Sides.trivial`)."""
     errata: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
+    function: Function = field(default=_undeclared, repr=False)
+    """What was declared; call the claim to evaluate it."""
+    on: Any = field(default=None, repr=False)
+    """The `Record` that it speaks about."""
+    right: RightSide | None = field(default=None, repr=False)
+    slow_constants: SlowConstants | None = field(default=None, repr=False)
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    """The named constant of each form, as an argument of the function."""
+    given: tuple[Given, ...] = field(default=(), repr=False)
+    source: str = ""
+    """The file that a lemma was written in; empty in a notebook."""
     factor: float = field(default=1.0, repr=False)
 
     def __post_init__(self) -> None:
         if self.default not in self.variants:
             raise RuntimeError(f"{self.id}: default variant {self.default!r} is not a variant")
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What the function returns at arguments of your own."""
+        return self.function(*arguments, **named)
+
+    @property
+    def raw(self) -> bool:
+        """Whether its variables are computed from raw numbers, as those of a lemma are."""
+        return self.on is not None and self.on.raw
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """The spaces of the variables, by name."""
+        return self.on.spaces if self.on is not None else {}
+
+    def instance(self, **fields: Any) -> Instance:
+        """An instance from its fields, for `judge`."""
+        assert self.on is not None, f"{self.id} speaks about no record"
+        return self.on(**{
+            name: value if isinstance(value, int | str) else np.asarray(value, dtype=np.float64)
+            for name, value in fields.items()
+        })  # fmt: skip
+
+    def twin(self, function: Function) -> Function:
+        """Complete the declaration: the same sides in plain loops over any arithmetic.
+
+        The function takes `num`, then the point (a mapping of nested lists) whole or in parts.
+        """
+        assert self.on is not None
+        taken = Arguments(function, self.on, given=("num",))
+
+        def naive(num: Any, data: Mapping[str, Any], form: str) -> tuple[Any, Any]:
+            table = functools.cache(lambda: _slow_table(self.slow_constants, num, data, form))
+            sides = function(num, **taken.of_lists(data, form, table))
+            if self.right is None or isinstance(sides, tuple):
+                return sides
+            return sides, self.right.of(table, form, num.number)
+
+        object.__setattr__(self, "naive", naive)
+        return function
 
     @property
     def paper(self) -> str:
@@ -301,13 +357,10 @@ class Claim(Named):
 
     @property
     def instance_class(self) -> type | None:
-        """The class of this claim's instances, or None for one about counts or settings only."""
-        for family in self.families:
+        """The class of this claim's instances, or None for one about settings only."""
+        for family in self.families if self.on is None else ():
             return type(family.draw(np.random.default_rng(0), 1))
-        if self.experiment is not None and self.experiment.cases:
-            drawn = self.experiment.draw(self.experiment.cases[0], np.random.default_rng(0), 1)
-            return type(drawn)
-        return None
+        return self.on
 
     def with_bound_scaled(self, factor: float) -> Claim:
         """The same claim with its right side multiplied: below the tightness it must fail."""
@@ -320,3 +373,8 @@ class Claim(Named):
             known = ", ".join(h.name for h in self.hypotheses) or "none"
             raise BadArgument("hypothesis", name, f"{self.id} has none of this name", fix=known)
         return replace(self, hypotheses=kept)
+
+
+def _slow_table(constants: SlowConstants | None, num: Any, data: Any, form: str) -> Any:
+    assert constants is not None, "this paper has no constants in slow arithmetic"
+    return constants(data, form, num)

@@ -15,19 +15,19 @@ from ..core import papers
 from ..core._files import json_text, write_atomically
 from ..core._outside import left_out_if_broken
 from ..core._papers import PaperRegistry
-from ._lemma import Lemma
+from ._claim import Claim
 from ._verification import Verification
 
 FILE = "verified.json"
 
 
-class FactRegistry(PaperRegistry[Lemma]):
+class FactRegistry(PaperRegistry[Claim]):
     """Facts by id, such as "paper/sigma-2-tanh"."""
 
     def __init__(self) -> None:
-        super().__init__("fact", lambda paper: paper.facts, Lemma)
+        super().__init__("fact", lambda paper: paper.facts, Claim)
 
-    def named(self, name: str) -> Callable[[Lemma], Lemma]:
+    def named(self, name: str) -> Callable[[Claim], Claim]:
         """Register the lemma below under a name: @facts.named("paper/name")."""
         return lambda lemma: self.register(name, dataclasses.replace(lemma, id=name))
 

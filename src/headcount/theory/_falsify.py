@@ -6,27 +6,26 @@ probabilities are searched over their cases.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, float64, stream
+from ..core import BadArgument, check_choice, check_count, stream
 from ..core._rounding import round_up
+from ._candidates import VIOLATION, candidates, preferred
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
-from ._corpus import known_instances
 from ._judge_frequency import judge_frequency
-from ._lemma import Lemma
 from ._lemma_report import LOOSE, Shown, SizeRatio, growth_of, in_words, points_as_lists, shown
-from ._lemma_search import preferred, search_lemma
 from ._prove import Proof, Status, prove, ratio_in_balls
 from ._pytree import arrays_of
-from ._search import Budget, Candidate, scores_of, search_family, search_sizes
+from ._record import sizes_of
+from ._search import Budget, Candidate
 from ._shrink import fewer_bits, shrink
-from ._sizes import sizes_of
+from ._sizes import letters_of
 from ._verdict import ROUNDING, Outcome, above_one, judge, outside_domain
 
 BUDGETS = {
@@ -37,20 +36,16 @@ BUDGETS = {
 """How much a search may try, by name."""
 
 
-LEMMA_BUDGETS = {
-    "small": Budget(random=256, restarts=8, steps=100),
-    "default": Budget(random=800, restarts=16, steps=300),
-    "large": Budget(random=8000, restarts=64, steps=2000),
-}
-"""For a lemma, at each of its sizes."""
+def budget_of(budget: str | int | Budget, sized: bool = False) -> Budget:
+    """A named budget, or about so many evaluations per family.
 
-
-def budget_of(budget: str | int | Budget, named: Mapping[str, Budget] = BUDGETS) -> Budget:
-    """A named budget, or about so many evaluations per family."""
+    Where sizes have ranges there are more families than elsewhere: each gets a part.
+    """
     if isinstance(budget, Budget):
         return budget
     if isinstance(budget, str) and not budget.isdigit():
-        return named[check_choice("budget", budget, named)]
+        named, least = BUDGETS[check_choice("budget", budget, BUDGETS)], BUDGETS["small"]
+        return named.shared(least) if sized else named
     evaluations = check_count("budget", int(budget), least=10)
     random = max(evaluations // 5, 8)
     restarts = min(24, max(1, evaluations // 200))
@@ -145,15 +140,6 @@ class Falsification:
         return {"per_size": rows, "growth": list(self.growth)}
 
 
-def _on_file(claim: Claim, cold: bool) -> Iterator[Candidate]:
-    """The claim's own constructions and the worst instances known from earlier searches."""
-    known = () if cold else known_instances(claim)
-    built = () if cold else claim.targets()
-    for origin, instances in (("construction", built), ("known", known)):
-        for index, instance in enumerate(instances):
-            yield Candidate(scores_of(claim, instance), instance, f"{origin} {index + 1}")
-
-
 def falsify(
     claim: Claim,
     variant: str | None = None,
@@ -168,16 +154,10 @@ def falsify(
     `cold` leaves out the claim's constructions and the instances on file, to see what the search
     finds alone.
     """
-    table: tuple[SizeRatio, ...] = ()
     tell = progress if progress is not None else lambda line: None
     started = time.perf_counter()
-    if isinstance(claim, Lemma):
-        name, plan = claim.variant(variant), budget_of(budget, LEMMA_BUDGETS)
-        found, instances, table = search_lemma(claim, name, plan, seed, tell)
-        table = tuple(sorted(table, key=lambda row: tuple(row.sizes.values())))
-    else:
-        name, plan = claim.variant(variant), budget_of(budget)
-        found, instances = candidates(claim, name, plan, seed, cold, tell)
+    name, plan = claim.variant(variant), budget_of(budget, claim.raw)
+    found, instances, table = candidates(claim, name, plan, seed, cold, tell)
     tell(f"{claim.id} [{name}]: proving")
     result = _described(claim, replace(settle(claim, name, found, table), per_size=table))
     result = replace(result, instances=instances)
@@ -196,12 +176,12 @@ def _described(claim: Claim, result: Falsification) -> Falsification:
     if result.worst is None:
         known = result.where == _ROUNDING and top > 0
         return replace(result, worst_ratio=top) if known else result
-    if not isinstance(claim, Lemma):
+    if not claim.raw:
         fields = arrays_of(result.worst)
         points = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields.items()}
-        return replace(result, sizes=sizes_of(type(result.worst), fields), points=points)
+        return replace(result, sizes=letters_of(type(result.worst), fields), points=points)
     points = points_as_lists(claim, result.worst)
-    result = replace(result, sizes=claim.sizes_of(result.worst), points=points)
+    result = replace(result, sizes=sizes_of(result.worst), points=points)
     if not result.violated:
         where = f"{result.where}; {in_words(claim, result.worst)}"
         if top < 0:  # no two sides can be compared
@@ -214,33 +194,7 @@ def _described(claim: Claim, result: Falsification) -> Falsification:
     return replace(result, shown=words, worst_ratio=worst)
 
 
-def candidates(
-    claim: Claim, name: str, plan: Budget, seed: int, cold: bool, tell: Callable[[str], None]
-) -> tuple[list[Candidate], int]:
-    """Bad instances from the file, the families and other sizes, and how many were evaluated."""
-    found: list[Candidate] = []
-    instances = 0
-    with float64():
-        ready = list(_on_file(claim, cold))
-        for family in claim.families:
-            tell(f"{claim.id} [{name}]: {family.name}")
-            rng = generator(stream(seed, "falsify", claim.id, family.name))
-            worst, evaluated = search_family(claim, family, plan, rng)
-            found += worst
-            instances += evaluated
-        own = list(claim.variants).index(name)
-        if plan.sizes and found and not any(c.scores[own] > _VIOLATION for c in (*ready, *found)):
-            tell(f"{claim.id} [{name}]: other sizes")
-            rng = generator(stream(seed, "falsify", claim.id, "sizes"))
-            worst, evaluated = search_sizes(claim, found, plan, rng)
-            found += worst
-            instances += evaluated
-    return [*ready, *found], instances + len(ready)
-
-
 _NOTHING, _ROUNDING = "nothing evaluated", "nothing but rounding"
-_VIOLATION = float(np.log1p(ROUNDING))
-"""The score above which a candidate is a violation."""
 
 
 _DOUBTFUL, _TRIED = 1e-6, 2
@@ -263,8 +217,8 @@ def settle(
     standing: Falsification | None = None
     scored = any(candidate.scores[own] > -np.inf for candidate in found)
     order = sorted(found, key=lambda c: -c.scores[own])
-    if isinstance(claim, Lemma):
-        order = preferred(order, own, _VIOLATION, table)
+    if claim.raw:
+        order = preferred(order, own, VIOLATION, table)
     for candidate in order:
         score = float(candidate.scores[own])
         if not score > -np.inf or outside_domain(candidate.instance) is not None:
@@ -276,7 +230,7 @@ def settle(
             doubtful += seen < 1 + _DOUBTFUL
             if seen < 1 + _DOUBTFUL and doubtful > _TRIED:
                 continue  # an equality: one candidate after another is as little decided
-            if isinstance(claim, Lemma) and unproved >= _REFUTED:
+            if claim.raw and unproved >= _REFUTED:
                 continue  # a lemma that float64 evaluates badly
             violation, refuted = _violation(claim, name, survived)
             if violation is not None and violation.proved:

@@ -13,13 +13,13 @@ from flint import arb
 
 from ..core import BadArgument, float64
 from ._ball_jaxpr import BallProgram, Unsupported
-from ._claim import Family, Hypothesis, Instance, Kind
+from ._claim import Claim, Family, Hypothesis, Instance, Kind
 from ._compilation import quick_compilation
-from ._lemma import Lemma
 from ._lemma_report import in_words
 from ._lemma_source import line_of
 from ._program import described, rounded_constants
 from ._prove import CONSTANT_ULPS, traced
+from ._record import family_at
 from ._shrink import to_read
 from ._spaces import Sizes
 from ._starts import starts
@@ -30,9 +30,9 @@ _TRIED = 8
 """Instances that look bad in float64 and are looked at again in ball arithmetic."""
 
 
-def check_program(lemma: Lemma, variant: str, sizes: Sizes) -> None:
+def check_program(lemma: Claim, variant: str, sizes: Sizes) -> None:
     """The function must run at these sizes and give two numbers."""
-    family = lemma.family(sizes)
+    family = family_at(lemma.on, sizes)
     one = jax.tree.map(lambda leaf: leaf[0], family.draw(np.random.default_rng(0), 1))
     where = f"at {family.name}"
     try:
@@ -64,7 +64,7 @@ def check_program(lemma: Lemma, variant: str, sizes: Sizes) -> None:
                 raise BadArgument("lemma", lemma.id, problem, fix="return real numbers")
 
 
-def check_instance(lemma: Lemma, variant: str, instance: Instance) -> None:
+def check_instance(lemma: Claim, variant: str, instance: Instance) -> None:
     """The lemma must be the same program each time, of numbers that mean what they say."""
     try:
         _checked_trace(lemma, variant, instance)
@@ -74,7 +74,7 @@ def check_instance(lemma: Lemma, variant: str, instance: Instance) -> None:
         raise _raised(lemma, error, "at this instance") from error
 
 
-def _checked_trace(lemma: Lemma, variant: str, instance: Instance) -> Any:
+def _checked_trace(lemma: Claim, variant: str, instance: Instance) -> Any:
     """The shapes of sides and hypotheses, of a program that is traced twice."""
     with float64():
         traces = [
@@ -94,18 +94,18 @@ def _checked_trace(lemma: Lemma, variant: str, instance: Instance) -> Any:
     return shapes
 
 
-def _stated(lemma: Lemma, variant: str, instance: Instance) -> Any:
+def _stated(lemma: Claim, variant: str, instance: Instance) -> Any:
     sides = lemma.sides(instance, variant)[:2]
     return sides, [(h.value(instance), h.limit(instance, variant)) for h in lemma.hypotheses]
 
 
-def _total(lemma: Lemma, instance: Instance, variant: str) -> Any:
+def _total(lemma: Claim, instance: Instance, variant: str) -> Any:
     """Both sides added up: what has a slope can be climbed."""
     lhs, rhs = lemma.sides(instance, variant)[:2]
     return jnp.sum(lhs) + jnp.sum(rhs)
 
 
-def _raised(lemma: Lemma, error: Exception, where: str) -> BadArgument:
+def _raised(lemma: Claim, error: Exception, where: str) -> BadArgument:
     """The user's own exception in one line."""
     if isinstance(
         error, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
@@ -120,7 +120,7 @@ def _raised(lemma: Lemma, error: Exception, where: str) -> BadArgument:
 
 
 def check_here(
-    lemma: Lemma, variant: str, family: Family, rng: np.random.Generator, count: int
+    lemma: Claim, variant: str, family: Family, rng: np.random.Generator, count: int
 ) -> None:
     """On draws of every sort, admissible ones must give numbers of the right sign."""
     raw = starts(family, rng, count)
@@ -159,7 +159,7 @@ def _fix(problem: str) -> str:
     return "leave such instances out by a space or a given(...)"
 
 
-def _problem(lemma: Lemma, variant: str, instance: Instance) -> str | None:
+def _problem(lemma: Claim, variant: str, instance: Instance) -> str | None:
     """What is wrong in exact arithmetic; None where float64 alone is to blame."""
     sides = lemma.evaluate(jax.tree.map(jnp.asarray, instance), variant)[:2]
     floats = [np.asarray(side, dtype=np.float64).ravel() for side in sides]

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..core import float64
 from ..core._rounding import ordered, round_down
-from ._claim import Instance
-from ._lemma import Lemma
+from ._claim import Claim, Instance
+from ._record import blocks_of, points_of, sizes_of
 from ._spaces import Sizes
 from ._verdict import above_one
 
@@ -106,10 +106,10 @@ def _within(logarithm: float) -> str:
     return f"within {max(math.ceil(1000 * math.expm1(logarithm)), 1) / 10:g} %"
 
 
-def points_as_lists(lemma: Lemma, instance: Instance) -> dict[str, Any]:
+def points_as_lists(lemma: Claim, instance: Instance) -> dict[str, Any]:
     """The variables' points as nested lists, for JSON."""
     with float64():
-        points = lemma.points(jax.tree.map(jnp.asarray, instance))
+        points = points_of(jax.tree.map(jnp.asarray, instance))
     return {name: _lists(point) for name, point in points.items()}
 
 
@@ -121,9 +121,9 @@ def _lists(point: Any) -> Any:
     return np.asarray(point).tolist()
 
 
-def in_words(lemma: Lemma, instance: Instance, most: int = 400) -> str:
+def in_words(lemma: Claim, instance: Instance, most: int = 400) -> str:
     """The sizes and the points in one line."""
-    sizes = [f"{name}={value}" for name, value in lemma.sizes_of(instance).items()]
+    sizes = [f"{name}={value}" for name, value in sizes_of(instance).items()]
     points = points_as_lists(lemma, instance)
     shown = [f"{name}={_brief(point)}" for name, point in points.items()]
     text = ", ".join([*sizes, *shown])
@@ -147,16 +147,16 @@ class Shown:
     python: str
 
 
-def shown(lemma: Lemma, variant: str, instance: Instance, lhs: float, rhs: float) -> Shown:
+def shown(lemma: Claim, variant: str, instance: Instance, lhs: float, rhs: float) -> Shown:
     """The instance in all three forms, with both sides."""
     with float64():
         return _shown(lemma, variant, instance, lhs, rhs)
 
 
-def _shown(lemma: Lemma, variant: str, instance: Instance, lhs: float, rhs: float) -> Shown:
-    sizes = lemma.sizes_of(instance)
+def _shown(lemma: Claim, variant: str, instance: Instance, lhs: float, rhs: float) -> Shown:
+    sizes = sizes_of(instance)
     left, right = ordered(lhs, rhs, 6)
-    raws = {name: lemma.raw_of(name, instance) for name in lemma.variables}
+    raws = {name: blocks_of(instance, name) for name in lemma.variables}
     formulas = [
         *(f"{name}={value}" for name, value in sizes.items()),
         *(line for name, raw in raws.items() for line in lemma.variables[name].latex(name, raw)),
@@ -172,7 +172,7 @@ def _ratio(ratio: float) -> str:
     return above_one(ratio) if ratio > 1 else round_down(ratio, 6)
 
 
-def _python(lemma: Lemma, variant: str, sizes: Sizes, raws: dict[str, Any]) -> str:
+def _python(lemma: Claim, variant: str, sizes: Sizes, raws: dict[str, Any]) -> str:
     lines = [line for name, raw in raws.items() for line in lemma.variables[name].python(name, raw)]
     own = lemma.function.__name__
     head = ["import jax", 'jax.config.update("jax_enable_x64", True)', "import numpy as np"]

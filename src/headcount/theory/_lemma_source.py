@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ._ball_value import Equation
-from ._lemma import Lemma
+from ._claim import Claim
 
 
-def line_of(lemma: Lemma, variant: str, value: float, step: Equation | None) -> str:
+def line_of(lemma: Claim, variant: str, value: float, step: Equation | None) -> str:
     """ " in line 3 of my_lemma.py": where the constant was made or, failing that, taken."""
     code = lemma.function.__code__
     file = Path(code.co_filename)

@@ -25,11 +25,12 @@ from ._balls import Undecided, at_precision
 from ._certificate import Certificate, certify
 from ._claim import Claim, Instance, Kind
 from ._exact_points import Exact, assembled, exact_point, rationals
-from ._lemma import Lemma
 from ._prove import CONSTANT_ULPS, traced
 from ._pytree import arrays_of, axes_of, instance_from
+from ._record import blocks_of, sizes_of
 from ._term import Tape, Term, shown
 from ._verification import Verification
+from ._verify import at_points
 
 BITS = 320
 """At which decisions are made; whoever checks the program makes them again."""
@@ -46,12 +47,12 @@ def export(claim: Claim, certificate: Certificate, path: Path) -> list[str]:
     return proved
 
 
-def certificate_of(lemma: Lemma, found: Verification) -> Certificate:
+def certificate_of(lemma: Claim, found: Verification) -> Certificate:
     """The certificate of a verification's counterexample."""
     point = {name: np.asarray(x, dtype=np.float64) for name, x in found.instance.items()}
-    letters = axes_of(lemma.instance_class)
+    letters = axes_of(lemma.on)
     seen = {a: n for name, x in point.items() for a, n in zip(letters[name], x.shape, strict=True)}
-    static = {f"size_{name}": found.sizes[name] for name in lemma.named_sizes if name not in seen}
+    static = {f"size_{name}": found.sizes[name] for name in lemma.on.sized if name not in seen}
     return certify(lemma, lemma.instance(**point, **static), found.variant)
 
 
@@ -73,9 +74,9 @@ def portable(claim: Claim, certificate: Certificate) -> tuple[dict[str, Any], li
 
 def _content(claim: Claim, form: str, instance: Instance, *, decimal: bool) -> dict[str, Any]:
     sizes: dict[str, tuple[int, int, int]] = {}
-    if isinstance(claim, Lemma):
-        own = claim.sizes_of(instance)
-        sizes = {n: (own[n], s.low, s.high) for n, s in claim.named_sizes.items()}
+    if claim.raw:
+        own = sizes_of(instance)
+        sizes = {n: (own[n], s.low, s.high) for n, s in claim.on.sized.items()}
         exact = _of_lemma(claim, instance, own, decimal=decimal)
     else:
         exact = _of_record(instance, decimal=decimal)
@@ -102,7 +103,7 @@ def _content(claim: Claim, form: str, instance: Instance, *, decimal: bool) -> d
             "latex": claim.latex,
         },
         "sizes": sizes,
-        "fixed": {} if isinstance(claim, Lemma) else _static(instance),
+        "fixed": {} if claim.raw else _static(instance),
         "domain": {name: array.where for name, array in exact.items()},
         "point": {
             name: [shown(fmpq(v.numerator, v.denominator)) for v in array.values.ravel()]
@@ -133,12 +134,12 @@ def _static(instance: Instance) -> dict[str, Any]:
 
 
 def _of_lemma(
-    lemma: Lemma, instance: Instance, sizes: Mapping[str, int], *, decimal: bool
+    lemma: Claim, instance: Instance, sizes: Mapping[str, int], *, decimal: bool
 ) -> dict[str, Exact]:
     found: dict[str, Exact] = {}
     axes = axes_of(type(instance))
     for name, space in lemma.variables.items():
-        raw = lemma.raw_of(name, instance)
+        raw = blocks_of(instance, name)
         for own, array in exact_point(name, space, raw, sizes, decimal=decimal).items():
             letters = [a if a in sizes else "" for a in axes[own]]
             where = {"shape": list(array.values.shape), "axes": letters, **array.where}
@@ -162,16 +163,16 @@ def _of_record(instance: Instance, *, decimal: bool) -> dict[str, Exact]:
 
 def _stated(claim: Claim, form: str, instance: Instance) -> Callable[[Mapping[str, Any]], Any]:
     """Hypotheses and both sides as a function of the arrays of a point."""
-    if not isinstance(claim, Lemma):
+    if not claim.raw:
         whole, static = traced(claim, form), _static(instance)
         return lambda arrays: whole(type(instance)(**arrays, **static))
-    sizes = claim.sizes_of(instance)
+    sizes = sizes_of(instance)
 
     def stated(arrays: Mapping[str, Any]) -> Any:
         points = {
             name: assembled(name, space, arrays, sizes) for name, space in claim.variables.items()
         }
-        lhs, rhs, checks = claim.at_points(points, form)
+        lhs, rhs, checks = at_points(claim, points, form)
         left, right = jnp.broadcast_arrays(jnp.asarray(lhs), jnp.asarray(claim.factor * rhs))
         return checks, left, right
 

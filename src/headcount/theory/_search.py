@@ -8,6 +8,8 @@ variant gets its ascents and every instance is scored under every variant, which
 for: a sharper form never looks looser than the printed one.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +37,14 @@ class Budget:
     restarts: int
     steps: int
     sizes: int = 0
+
+    def shared(self, least: Budget) -> Budget:
+        """The part of one of many families: a part of everything, but at least `least`."""
+        return Budget(
+            max(self.random * 2 // 5, least.random),
+            max(self.restarts * 2 // 3, least.restarts),
+            max(self.steps // 2, least.steps),
+        )
 
     @property
     def evaluations(self) -> int:

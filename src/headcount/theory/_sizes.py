@@ -17,7 +17,7 @@ from ._pytree import arrays_of, axes_of
 Fields = dict[str, Any]
 
 
-def sizes_of(kind: type, fields: Fields) -> dict[str, int]:
+def letters_of(kind: type, fields: Fields) -> dict[str, int]:
     """The size behind each letter."""
     return {
         letter: int(fields[name].shape[axis])
@@ -60,7 +60,7 @@ def resized(
     They are not yet admissible: `family.project` makes them so.
     """
     kind, fields = type(instance), arrays_of(instance)
-    for letter, size in sorted(sizes_of(kind, fields).items()):
+    for letter, size in sorted(letters_of(kind, fields).items()):
         seen = {size}
         for indices in _index_lists(size, rng):
             if len(indices) in seen:

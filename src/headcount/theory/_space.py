@@ -46,6 +46,11 @@ def length(axis: Axis, sizes: Sizes) -> int:
     return sizes[axis.name if isinstance(axis, Size) else axis]
 
 
+def below(name: str, block: str) -> str:
+    """The name of a block of a variable."""
+    return f"{name}_{block}" if block else name
+
+
 def check_axes(shape: tuple[Any, ...]) -> tuple[Axis, ...]:
     """A shape made of sizes and whole numbers."""
     for axis in shape:

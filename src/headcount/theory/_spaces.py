@@ -21,6 +21,7 @@ from ._space import Axis as Axis
 from ._space import Size as Size
 from ._space import Sizes as Sizes
 from ._space import Space as Space
+from ._space import below as below
 from ._space import check_axes as check_axes
 from ._space import length as length
 from ._space import normal_entries, scaled

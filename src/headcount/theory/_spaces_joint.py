@@ -13,14 +13,9 @@ import numpy as np
 from ..core import Array, BadArgument, check_positive, float64
 from ..training import recipe_of
 from ._possible_sizes import first_possible, refusal
-from ._spaces import Axis, Size, Sizes, Space, check_axes, length
+from ._spaces import Axis, Size, Sizes, Space, below, check_axes, length
 from ._spaces_text import latex_array, latex_name
 from .families import into_ball
-
-
-def below(name: str, block: str) -> str:
-    """The name of a block of a variable."""
-    return f"{name}_{block}" if block else name
 
 
 class Product(Space):

@@ -13,10 +13,11 @@ the result says so. Derivatives (`_slopes.py`) are used only on boxes where no s
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,13 +40,13 @@ from ._cells import (
     volume,
 )
 from ._charts import Chart, chart
-from ._claim import Kind
-from ._lemma import Lemma
+from ._claim import Claim, Kind
 from ._lemma_problems import check_program
 from ._prove import CONSTANT_ULPS
 from ._sieve import CLOSE, CLOSED, OPEN, Sieve
 from ._slopes import derivatives
 from ._spaces import Size, length
+from ._statement import number
 from ._verification import Answer, Verification
 
 MOST_VARIABLES = 6
@@ -56,7 +57,7 @@ TOLERANCE = 1e-9
 
 
 def verify(
-    lemma: Lemma,
+    lemma: Claim,
     variant: str | None = None,
     *,
     boxes: int = 20_000,
@@ -66,6 +67,9 @@ def verify(
     name = lemma.variant(variant)
     most = check_count("boxes", boxes)
     check_nonnegative("tolerance", tolerance)
+    if not lemma.raw:
+        fix = "write it as a lemma whose variables have bounded spaces"
+        raise BadArgument("lemma", lemma.id, "is a claim about records", fix=fix)
     if lemma.kind is Kind.IDENTITY:
         raise BadArgument("lemma", lemma.id, "is an equality", fix="verify an inequality")
     found = Verification(lemma.id, name, Answer.PROVED, 0, 0.0, False, tolerance, 0.0)
@@ -78,7 +82,7 @@ def verify(
     return replace(found, seconds=time.perf_counter() - started)
 
 
-def _searched(lemma: Lemma, most: int, found: Verification) -> Verification:
+def _searched(lemma: Claim, most: int, found: Verification) -> Verification:
     """The answer at all sizes, with at most so many boxes."""
     name, tolerance = found.variant, found.tolerance
     total = open_volume = 0.0
@@ -106,13 +110,26 @@ def _searched(lemma: Lemma, most: int, found: Verification) -> Verification:
     return replace(found, answer=answer, open_share=share, admissible=met)
 
 
-def _all_sizes(lemma: Lemma) -> Iterator[dict[str, int]]:
-    named: dict[str, Size] = dict(lemma.named_sizes)
+def _all_sizes(lemma: Claim) -> Iterator[dict[str, int]]:
+    named: dict[str, Size] = dict(lemma.on.sized)
     ranges = [range(size.low, size.high + 1) for size in named.values()]
     if np.prod([len(r) for r in ranges], initial=1) > MOST_CASES:
         raise BadArgument("lemma", lemma.id, "has too many sizes", fix="narrow their ranges")
     for values in itertools.product(*ranges):
         yield dict(zip(named, values, strict=True))
+
+
+def at_points(lemma: Claim, points: Mapping[str, Any], variant: str) -> Any:
+    """Both sides and the hypotheses as (value, threshold) at points of the spaces."""
+    lhs, rhs = lemma(**points, **lemma.constants.get(variant, {}))
+    checks = [(_part(h.value, points), _part(h.threshold, points)) for h in lemma.given]
+    return number(lhs), number(rhs), checks
+
+
+def _part(part: Any, points: Mapping[str, Any]) -> Any:
+    if not callable(part):
+        return float(part)
+    return number(part(**{name: points[name] for name in inspect.signature(part).parameters}))
 
 
 @dataclass(frozen=True)
@@ -128,7 +145,7 @@ class _Settled:
 class _Search:
     """Branch and bound for one choice of sizes."""
 
-    def __init__(self, lemma: Lemma, variant: str, sizes: dict[str, int], tolerance: float) -> None:
+    def __init__(self, lemma: Claim, variant: str, sizes: dict[str, int], tolerance: float) -> None:
         self.lemma, self.variant, self.sizes, self.tolerance = lemma, variant, sizes, tolerance
         self.shapes = {
             name: tuple(length(axis, sizes) for axis in space.blocks.get("", ()))
@@ -169,7 +186,7 @@ class _Search:
         return points
 
     def _sides(self, flat: Any) -> Any:
-        lhs, rhs, checks = self.lemma.at_points(self._points(flat), self.variant)
+        lhs, rhs, checks = at_points(self.lemma, self._points(flat), self.variant)
         return jnp.asarray(lhs, flat.dtype), jnp.asarray(rhs, flat.dtype), checks
 
     def cells(self) -> Iterator[Cell]:

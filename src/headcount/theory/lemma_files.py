@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..core import BadArgument, float64
-from ._lemma import Lemma
+from ._claim import Claim
 
 
 def is_lemma_file(name: str) -> bool:
@@ -34,7 +34,7 @@ def outside_here(file: Path) -> bool:
     return not file.resolve().is_relative_to(Path.cwd().resolve())
 
 
-def lemmas_of(name: str) -> list[Lemma]:
+def lemmas_of(name: str) -> list[Claim]:
     """The lemmas of my_lemma.py, or the one of my_lemma.py:name. This runs the file."""
     file, own = split_name(name)
     found = _run(file)
@@ -48,7 +48,7 @@ def lemmas_of(name: str) -> list[Lemma]:
     return [found[own]]
 
 
-def _run(file: Path) -> dict[str, Lemma]:
+def _run(file: Path) -> dict[str, Claim]:
     if not file.is_file():
         raise BadArgument("file", str(file), "does not exist", fix="name a file with lemmas")
     spec = importlib.util.spec_from_file_location(f"headcount_lemmas_{file.stem}", file)
@@ -70,7 +70,7 @@ def _run(file: Path) -> dict[str, Lemma]:
         raise BadArgument("file", str(file), problem, fix="mend the file") from error
     finally:
         sys.path.remove(folder)
-    own = {n: v for n, v in vars(module).items() if isinstance(v, Lemma)}
+    own = {n: v for n, v in vars(module).items() if isinstance(v, Claim) and v.raw}
     # One imported from a neighbour belongs to that file, unless this one has none.
     here = {n: v for n, v in own.items() if Path(v.source).resolve() == file.resolve()}
     return {n: replace(v, id=f"{file.name}:{n}") for n, v in (here or own).items()}

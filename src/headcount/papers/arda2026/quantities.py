@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Activation, Array, activation_named, head_features, pooled_attention
-from ...kernels import Linearised
 from ...theory.families import safe_norm
 from .model import PooledAttention, PooledAttentionParams
 from .records import Head, Near
@@ -67,7 +66,12 @@ def outputs(i: Near, phi: PooledAttentionParams) -> Float[Array, "n"]:
 
 def linear_outputs(i: Near, phi: PooledAttentionParams) -> Float[Array, "n"]:
     """f_lin(X_j; phi) for every sample [arda2026, Definition 3]."""
-    return _per_sample(i, lambda model, X: Linearised(model, i.initial)(phi, X))
+    away = jax.tree.map(jnp.subtract, phi, i.initial)
+
+    def of(model: PooledAttention, X: Array) -> Array:
+        return sum(jax.jvp(lambda p: model(p, X), (i.initial,), (away,)))
+
+    return _per_sample(i, of)
 
 
 def gradients(i: Near, phi: PooledAttentionParams) -> PooledAttentionParams:
