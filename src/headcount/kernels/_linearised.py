@@ -30,6 +30,7 @@ from ..core._results import mappable
 from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
 from ..core._shown import Shown
 from ..models import over_heads
+from ..models._module import as_model
 from ._generic import as_trained
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def train_linearised(
     The derivative at initial is traced once; each step costs one product with the Jacobian and one
     with its transpose, which is never formed. Always in float64.
     """
+    model, initial = as_model(model, initial)
     check_pair(model, x, y)
     seen = as_samples("x", x, "float64")
     unseen = take_samples(seen, slice(0)) if x_test is None else _unseen(x_test, seen)

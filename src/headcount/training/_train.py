@@ -16,6 +16,7 @@ from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precis
 from ..core._checks import check_kind
 from ..core._samples import Samples, take_samples
 from ..data import PositionalTokens
+from ..models._module import as_model
 from ._devices import place, sample_mesh
 from ._loop import Problem, State
 from ._programs import programs
@@ -72,6 +73,9 @@ def train(
 ) -> Run:
     """Train `model` from `initial` on (x, y), one seed or many in one compiled program.
 
+    An equinox module is a model as it is: give it with `initial=None`, and
+    `models.split_module(module)[0].module(run.params)` is the trained one.
+
     A sample is what model(params, sample) takes: x is an array, ids as integers, or a pytree of
     arrays, with the samples as first axis. Outputs are numbers or vectors, y are numbers like
     them, or the classes of `loss="cross-entropy"`; a loss of your own is a function of one
@@ -86,6 +90,7 @@ def train(
     finite stops its seed, is recorded, and leaves the other seeds alone. `stop` is asked about
     twice a second: when it says True, the run ends with the steps it has.
     """
+    model, initial = as_model(model, initial)
     start = initial if seeds is not None else stack_seeds([initial])
     chosen = loss_of(loss)
     setup = Setup(
