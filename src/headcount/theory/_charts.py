@@ -66,7 +66,7 @@ def chart(space: Space, shape: tuple[int, ...]) -> Chart | None:
 
 def _direction(angles: Any) -> Any:
     """(cos a, sin a cos b, sin a sin b cos c, ...)."""
-    parts, rest = [], 1.0
+    parts, rest = list[Any](), jnp.ones(())
     for k in range(len(angles)):
         parts.append(rest * jnp.cos(angles[k]))
         rest = rest * jnp.sin(angles[k])
@@ -75,11 +75,11 @@ def _direction(angles: Any) -> Any:
 
 def _shares(flat: Any) -> Any:
     """Each entry takes a share of what those before have left."""
-    parts, rest = [], 1.0
+    parts, rest = list[Any](), jnp.ones(())
     for k in range(len(flat)):
         parts.append(rest * flat[k])
         rest = rest * (1 - flat[k])
-    return jnp.stack([*parts, jnp.asarray(rest)])
+    return jnp.stack([*parts, rest])
 
 
 def _orthogonal(flat: Any) -> Any:

@@ -250,7 +250,7 @@ def total(x: Interval, axes: tuple[int, ...], step: Callable[..., Interval], sta
         return Interval(zero, zero, start >= 0)
     found = rows.moved(lambda a: a[..., 0])
     for k in range(1, rows.lo.shape[-1]):
-        found = step(found, rows.moved(lambda a, k=k: a[..., k]))
+        found = step(found, Interval(rows.lo[..., k], rows.hi[..., k], rows.nonnegative))
     return found
 
 

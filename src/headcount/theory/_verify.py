@@ -240,7 +240,7 @@ class _Search:
             if self._violates(middle(cells[k])):
                 return [], False, middle(cells[k])
         halved: list[Cell] = []
-        for k in np.flatnonzero(found.verdict == OPEN):
+        for k in np.flatnonzero(found.verdict == OPEN).tolist():
             halved += cut(cells[k], int(found.axis[k]))
         return halved, bool(np.any(found.verdict == CLOSE)), None
 
