@@ -28,7 +28,7 @@ from headcount.core import (
     seeded_query,
     stream,
 )
-from headcount.data._given import Arrays
+from headcount.data import Arrays
 from headcount.kernels import ntk
 from headcount.lab._errors import CorruptFile, NewerFormat
 from headcount.papers import arda2026, deora2024, wu2023

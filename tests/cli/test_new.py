@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -32,8 +33,33 @@ def test_a_name_must_be_one(name, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_new_paper_has_every_file_and_no_placeholder():
-    files = scaffold("paper", "smith2031")
-    assert "smith2031/smith2031/figure.py" in files
-    assert 'id="smith2031/fig1"' in files["smith2031/smith2031/figure.py"]
-    assert all("$" not in text for text in files.values())
+ROOM = "paper model records constants audit claims/softmax claims/loss claims/gaussian figures/fig1"
+
+
+def test_a_new_paper_has_the_shape_of_a_room_and_two_hundred_lines():
+    files = scaffold("paper", "jones2031")
+    room = {name.removeprefix("jones2031/jones2031/"): text for name, text in files.items()}
+    assert {f"{part}.py" for part in ROOM.split()} <= set(room)
+    assert {"notes.toml", "choices.toml", "quotes.toml"} <= set(room)
+    assert 'id="jones2031/fig1"' in room["figures/fig1.py"]
+    assert not [name for name, text in files.items() if "smith2030" in name + text]
+    written = [text for name, text in room.items() if name.endswith(".py")]
+    lines = [line for text in written for line in text.splitlines() if line.strip()]
+    assert len(lines) <= 200
+
+
+def test_the_tests_of_a_new_paper_pass(tmp_path):
+    """Where it is installed, as its README says."""
+    assert run(["new", "paper", "jones2031", "--out", str(tmp_path)]) == 0
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+    flags = ["--no-deps", "--no-index", "--no-build-isolation", "--target", str(tmp_path / "site")]
+    subprocess.run([*pip, *flags, str(tmp_path / "jones2031")], check=True, capture_output=True)
+    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path / "jones2031",
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -15,8 +16,10 @@ from ._output import check_writable
 _FIRST = {
     "lemma": "headcount falsify {name}.py",
     "figure": "python {name}.py",
-    "paper": "pip install -e {name}, then headcount falsify {name}/lemma-1",
+    "paper": "pip install -e {name}, then headcount falsify {name}/softmax-norm",
 }
+EXAMPLE = "smith2030"
+"""The paper that the example of a room is about."""
 
 
 def new_command(
@@ -59,30 +62,24 @@ def new_command(
 
 def scaffold(what: str, name: str) -> dict[str, str]:
     """The files, as path: text."""
-    here = resources.files("headcount.cli") / "scaffolds"
-    if what != "paper":
-        values = {
-            "name": name,
-            "id": name.lower().replace("_", "-"),
-            "paper": "own",
-            "module": name,
-        }
-        return {
-            entry.name.replace("NAME", name).removesuffix(".txt"): _filled(entry, values)
-            for entry in (here / what).iterdir()
-        }
-    values = {"name": name}
-    files = {
-        f"{name}/{entry.name.replace('NAME', name).removesuffix('.txt')}": _filled(entry, values)
-        for entry in (here / "paper").iterdir()
-        if entry.is_file()
+    here = resources.files("headcount.cli") / "scaffolds" / what
+    if what == "paper":
+        return dict(_room(here, name))
+    values = {"name": name, "id": name.lower().replace("_", "-")}
+    return {
+        entry.name.replace("NAME", name).removesuffix(".txt"): Template(
+            entry.read_text(encoding="utf-8")
+        ).substitute(values)
+        for entry in here.iterdir()
     }
-    for entry in (here / "paper" / "package").iterdir():
-        files[f"{name}/{name}/{entry.name.removesuffix('.txt')}"] = _filled(entry, values)
-    figure = {"name": "figure", "id": "fig1", "paper": name, "module": f"{name}.figure"}
-    files[f"{name}/{name}/figure.py"] = _filled(here / "figure" / "NAME.py.txt", figure)
-    return files
 
 
-def _filled(entry: Traversable, values: dict[str, str]) -> str:
-    return Template(entry.read_text(encoding="utf-8")).substitute(values)
+def _room(here: Traversable, key: str, folder: str = "") -> Iterator[tuple[str, str]]:
+    """The example of a paper under another key."""
+    for entry in here.iterdir():
+        if entry.is_dir():
+            yield from _room(entry, key, f"{folder}/{entry.name}")
+        elif entry.name.endswith(".txt"):
+            place = f"{key}{folder}/{entry.name}".replace("/package", f"/{EXAMPLE}")
+            text = entry.read_text(encoding="utf-8")
+            yield place.replace(EXAMPLE, key).removesuffix(".txt"), text.replace(EXAMPLE, key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from ._dry_run import Place, dry_run_all, dry_run_one, estimated, summary
 from ._everything import Among, Ended, in_the_way, plan_everything, run_everything
 from ._flags import Whole, name_folders
 from ._output import consoles, print_json
+from ._readings import plan_readings, run_readings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from ..lab import Collection, Plan, Policy, Sweep
 
 Scale = Literal["smoke", "quick", "paper"]
-Options = Annotated[list[str] | None, Parameter(name="--option", negative=())]
+Options = Annotated[list[str] | None, Parameter(name=["--option", "--reading"], negative=())]
 OUT = Path("headcount-results")
 
 NOT_CONFIRMED_CODE = 3
@@ -39,6 +41,7 @@ def reproduce_command(
     seeds: str | None = None,
     out: Path = OUT,
     option: Options = None,
+    readings: str | None = None,
     data_dir: Path | None = None,
     model_dir: Path | None = None,
     workers: Whole | None = None,
@@ -73,7 +76,12 @@ def reproduce_command(
     out
         Results folder; what it already holds is not computed again.
     option
-        A figure's named choice, as name=value; may be repeated.
+        A figure's named choice, as name=value; may be repeated. --reading says the same of a choice
+        that the paper's text leaves open.
+    readings
+        Run all readings of what the text leaves open: one (choice changed at a time), pairs, all,
+        or a number of them at random. Trials that readings share run once. With --dry-run: what
+        it takes. With --json one object on a line for each reading, and one for all.
     data_dir
         Folder of local data files such as MNIST; like the environment variable HEADCOUNT_DATA.
     model_dir
@@ -108,9 +116,11 @@ def reproduce_command(
     if figure is None and not everything:
         fix = "see headcount reproduce --list, or reproduce all with --all"
         raise BadArgument("figure", None, "is missing", fix=fix)
-    if everything and (figure is not None or option):
+    if everything and (figure is not None or option or readings):
         problem = "chooses one figure, and --all all of them"
-        raise BadArgument("figure", figure or option, problem, fix="leave one of them out")
+        raise BadArgument(
+            "figure", figure or option or readings, problem, fix="leave one of them out"
+        )
     if workers is not None:
         check_count("workers", workers, least=0)
     policy = Policy(time_limit=trial_timeout, retries=retries)
@@ -119,8 +129,10 @@ def reproduce_command(
 
     place = Place(out, workers, executor)
 
+    given = parse_options(option or [])
+
     def plan_of(name: str) -> Plan:
-        return make_plan(name, scale, chosen, parse_options(option or []))
+        return make_plan(name, scale, chosen, given)
 
     def run(plan: Plan, among: Among | None = None) -> Ended:
         return _run(plan, place, retry_failed, policy, among, json=json, strict=strict)
@@ -140,6 +152,11 @@ def reproduce_command(
         if json:
             print_json({"figure": name, "scale": scale, "error": reason}, line=True)
 
+    if figure is not None and readings is not None:
+        plans_read = plan_readings(
+            figure, readings, given, lambda options: make_plan(figure, scale, chosen, options)
+        )
+        return run_readings(plans_read, place, run_among, json=json, dry_run=dry_run)
     if figure is not None:
         return (
             dry_run_one(plan_of(figure), place, json=json) if dry_run else run(plan_of(figure)).code
@@ -162,8 +179,13 @@ def finish(
     *,
     json: bool,
     among: Among | None = None,
+    beside: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Tell verdicts and files, as JSON or for people; in short where it is one `among` many."""
+    """Tell verdicts and files, as JSON or for people; in short where it is one `among` many.
+
+    `beside` are all stored readings of the figure, where there are several.
+    """
+    from ..report._readings import readings_json, readings_table
     from ..report._tables import (
         chance_sentence,
         stand_in_sentence,
@@ -172,7 +194,9 @@ def finish(
     )
 
     if json:
-        print_json(summary(plan, counts, seconds, collection, files), line=among is not None)
+        more = readings_json(beside) if len(beside) > 1 else {}
+        print_json({**summary(plan, counts, seconds, collection, files), **more},
+                   line=among is not None)  # fmt: skip
         return
     console, _ = consoles(json)
     if among is not None:
@@ -188,6 +212,8 @@ def finish(
     console.print(verdicts_table(collection.verdicts))
     if chance := chance_sentence([verdict.p for verdict in collection.verdicts]):
         console.print(chance, highlight=False)
+    if len(beside) > 1:
+        console.print(readings_table(beside))
     for file in files:
         console.print(str(file), markup=False, highlight=False, soft_wrap=True)
 

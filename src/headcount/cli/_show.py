@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,7 +33,8 @@ def show_command(
     """Redraw a figure and its verdicts from stored results; computes no trial.
 
     Where nothing can be written (read-only or full disk) the verdicts are shown all the same.
-    Without scale, seeds and options: as it was reproduced last in this folder.
+    Without scale, seeds and options: as it was reproduced last in this folder. Where the folder has
+    several readings: in how many of them each claim holds, and the specification curve as a plot.
 
     Parameters
     ----------
@@ -57,6 +59,7 @@ def show_command(
 
     from ..lab import StorageError, Store, collect, survey
     from ..report import write_files
+    from ..report._readings import stored_readings, write_readings
 
     name_folders(data_dir, model_dir)
     started = time.monotonic()
@@ -75,7 +78,12 @@ def show_command(
         text = f"The figure's files were not written: {error}"
         notes.print(text, markup=False, highlight=False, soft_wrap=True)
     counts = counted(plan, survey(plan, store))
-    finish(plan, collection, files, counts, time.monotonic() - started, json=json)
+    beside = stored_readings(store, plan)
+    if len(beside) > 1:
+        with contextlib.suppress(StorageError):
+            files = [*files, *map(Path, write_readings(store, plan, beside))]
+    seconds = time.monotonic() - started
+    finish(plan, collection, files, counts, seconds, json=json, beside=beside)
     return 0
 
 

@@ -1,6 +1,5 @@
 """Data models of the three papers, each with the assumption it claims and a way to measure it."""
 
-from . import _given as _given  # registers arrays and series
 from ._base import DataModel as DataModel
 from ._base import Dataset as Dataset
 from ._base import Measurement as Measurement
@@ -14,6 +13,7 @@ from ._checkpoints import located as located
 from ._checkpoints import planned_checkpoint as planned_checkpoint
 from ._gaussian import GaussianTokens as GaussianTokens
 from ._gaussian import clip_to_ball as clip_to_ball
+from ._given import Arrays as Arrays
 from ._images import IMAGE_CHOICES as IMAGE_CHOICES
 from ._images import IMAGE_SETS as IMAGE_SETS
 from ._images import chosen_images as chosen_images

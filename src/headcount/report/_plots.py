@@ -21,7 +21,7 @@ PAGE_INCHES = 6.9
 _PANEL_HEIGHT = 2.6
 
 # No dates and no program versions: a file changes only when the figure does.
-_METADATA: dict[str, dict[str, str | None]] = {
+METADATA: dict[str, dict[str, str | None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "svg": {"Date": None, "Creator": None},
@@ -79,7 +79,7 @@ def render(collection: Collection, *kinds: str) -> dict[str, bytes]:
     import matplotlib as mpl
 
     for kind in kinds:
-        check_choice("kind", kind, tuple(_METADATA))
+        check_choice("kind", kind, tuple(METADATA))
     canvas = draw(collection)
     files = {}
     with mpl.rc_context(STYLE):
@@ -87,6 +87,6 @@ def render(collection: Collection, *kinds: str) -> dict[str, bytes]:
         canvas.set_layout_engine("none")  # laid out once; saving would do it again each time
         for kind in kinds:
             buffer = io.BytesIO()
-            canvas.savefig(buffer, format=kind, metadata=_METADATA[kind])
+            canvas.savefig(buffer, format=kind, metadata=METADATA[kind])
             files[kind] = buffer.getvalue()
     return files

@@ -68,7 +68,7 @@ from ._refuted import refuted_page as refuted_page
 from ._registry import claims as claims
 from ._registry import offer_claims as offer_claims
 from ._search import Budget as Budget
-from ._setting import Setting as Setting
+from ._setting import PlainSetting as PlainSetting
 from ._setting import resized as resized
 from ._shipped import certificate_named as certificate_named
 from ._shipped import read_shipped as read_shipped

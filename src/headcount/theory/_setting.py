@@ -1,5 +1,6 @@
 """What the engine asks of a paper's setting: the numbers behind a right side, without any data."""
 
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 
 from ..training import TrainConfig
@@ -50,3 +51,31 @@ def resized(setting: S, **changes: Any) -> S:
     made = object.__new__(type(setting))
     vars(made).update((name, changes.get(name, getattr(setting, name))) for name in names)
     return made
+
+
+@dataclass(frozen=True)
+class PlainSetting:
+    """The setting of a paper whose right sides depend on width and steps alone.
+
+    >>> PlainSetting(8, 100).resized(width=16).describe()
+    'width = 16, steps = 100'
+    """
+
+    width: int
+    steps: int
+    width_step: int = 1
+
+    @classmethod
+    def of(cls, config: TrainConfig, *, delta: float) -> Self:
+        """The sizes of a configuration; no event depends on `delta`."""
+        return cls(config.width, config.steps)
+
+    def resized(
+        self, *, width: int | None = None, steps: int | None = None, step_size: Any = None
+    ) -> Self:
+        """Other sizes; the step size plays no part."""
+        return replace(self, width=width or self.width, steps=steps or self.steps)
+
+    def describe(self) -> str:
+        """Both in one line."""
+        return f"width = {self.width}, steps = {self.steps}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from headcount.core import float64
+from headcount.lab import Source
 from headcount.papers import deora2024
 from headcount.theory import Outcome, claims, judge, read_certificate, shipped_certificates
 
@@ -153,3 +155,13 @@ def test_labels_are_those_of_the_text() -> None:
         assert claims[f"deora2024/{name}"].equations.startswith("Lemma 6")
     for name in ("definition-1", "fact-1", "first-phase"):  # what we derived from them
         assert "printed" not in claims[f"deora2024/{name}"].forms
+
+
+@pytest.mark.parametrize("module", deora2024.paper.paper.figures)
+def test_a_figure_s_sources_are_quotations(module: str) -> None:
+    sources = [v for v in vars(import_module(module)).values() if isinstance(v, Source)]
+    for source in sources:
+        if PAPERS is None or source.kind != "paper":
+            continue
+        texts = (PAPERS / name for name in ("deora2024-plain.txt", "deora2024.md"))
+        assert any(folded(source.says) in folded(text.read_text("utf-8")) for text in texts), source

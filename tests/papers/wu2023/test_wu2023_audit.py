@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, float64
-from headcount.data._given import Arrays
+from headcount.data import Arrays
 from headcount.papers.wu2023 import audit as module
 from headcount.papers.wu2023.audit import History, _instance, history_of, slack, subject, trained
 from headcount.papers.wu2023.records import Move, Network

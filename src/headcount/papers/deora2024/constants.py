@@ -177,6 +177,11 @@ def start_step(B_Phi: Number, gamma: Number, rho_B: Number) -> Number:
     return smallest(1.0, smallest(1 / rho_B, first))
 
 
+def _symbol(name: str) -> Any:
+    """A constant that is a symbol."""
+    return cached_property(lambda table: getattr(table.symbols, name))
+
+
 class Constants(Table):
     """The constants at a head, a model, a run, a start or a setting; the form names the tier."""
 
@@ -191,30 +196,8 @@ class Constants(Table):
         s = self.symbols
         return s.T, s.d, self.tier, s.readout
 
-    @cached_property
-    def N(self) -> Any:
-        """The longest read-out, or |theta|_{2,inf} of a target."""
-        return self.symbols.N
-
-    @cached_property
-    def R(self) -> Any:
-        """The longest token."""
-        return self.symbols.R
-
-    @cached_property
-    def H(self) -> Any:
-        """The number of heads."""
-        return self.symbols.H
-
-    @cached_property
-    def D(self) -> Any:
-        """|theta - theta_0|."""
-        return self.symbols.D
-
-    @cached_property
-    def L_theta(self) -> Any:
-        """L(theta)."""
-        return self.symbols.L_theta
+    N, R, H, D, L_theta, gamma = map(_symbol, ("N", "R", "H", "D", "L_theta", "gamma"))
+    """As the symbols have them: N is |theta|_{2,inf} of a target, else the longest read-out."""
 
     @cached_property
     def beta_1(self) -> Any:
@@ -325,11 +308,6 @@ class Constants(Table):
         """The largest eta of Corollary 3."""
         rho_B = rho(reach(self.stretched, self.N), self.R, self.H, *self.shape)
         return largest_step(rho_B, self.stretched, 1, 1.0, self.symbols.L_0)
-
-    @cached_property
-    def gamma(self) -> Any:
-        """The margin of the start."""
-        return self.symbols.gamma
 
     @cached_property
     def g_0(self) -> Any:

@@ -24,6 +24,7 @@ paper = Paper(
             "theorem_3",
             "lemma_11",
             "proposition_2",
+            "lemma_12",
             "lemma_16",
             "proposition_3",
             "eq_12",

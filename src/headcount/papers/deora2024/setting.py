@@ -11,9 +11,9 @@ import numpy as np
 
 from ...core import check_choice, check_count, check_nonnegative, check_positive
 from ...theory import resized
-from ...training import TrainConfig, build
+from ...training import Built, TrainConfig, build
 from . import constants
-from .definition_1 import check_model, good_start
+from .definition_1 import GoodStart, check_model, good_start
 from .model import READOUTS
 
 
@@ -21,7 +21,7 @@ from .model import READOUTS
 class Setting:
     """(n, T, d, H, R, K, eta) of deora2024, with a good start and, if known, a target theta.
 
-    B_2, B_Phi and gamma belong to the start (Corollary 5). D = |theta - theta_0|, N =
+    B_2, B_Phi and gamma (0: no margin) belong to the start (Corollary 5). D = |theta - theta_0|, N
     |theta|_{2,inf} and L(theta) belong to a target (Theorems 3 and 4); where they are not given the
     target is that of Proposition 7: D = g_0(1/K), N = B_2 + D, L(theta) = 1/K. `eta` None is the
     largest step that the theorem in question allows.
@@ -46,13 +46,13 @@ class Setting:
     def __post_init__(self) -> None:
         for argument in ("T", "d", "H", "n", "K"):
             check_count(argument, getattr(self, argument))
-        for argument in ("R", "B_2", "B_Phi", "gamma", "L_0"):
+        for argument in ("R", "B_2", "B_Phi", "L_0"):
             check_positive(argument, getattr(self, argument))
         check_choice("readout", self.readout, READOUTS)
-        for argument in ("eta", "target_distance"):
-            if getattr(self, argument) is not None:
-                check_positive(argument, getattr(self, argument))
-        for argument in ("target_width", "target_loss"):
+        if self.eta is not None:
+            check_positive("eta", self.eta)
+        check_nonnegative("gamma", self.gamma)
+        for argument in ("target_distance", "target_width", "target_loss"):
             if getattr(self, argument) is not None:
                 check_nonnegative(argument, getattr(self, argument))
 
@@ -65,21 +65,17 @@ class Setting:
         start = jax.tree.map(lambda leaf: np.asarray(leaf[0]), built.initial)
         found = good_start(built.model, start, built.x[0], built.y[0])
         found.check_separable()
+        eta = config.eta if "eta" in config.model_fields_set else None
+        return cls.measured(built, config.steps, found, eta=eta)
+
+    @classmethod
+    def measured(cls, built: Built, K: int, found: GoodStart, **more: Any) -> Setting:
+        """The sizes of a model and its data, with what was measured at its start."""
         model = built.model
-        return cls(
-            T=model.T,
-            d=model.d,
-            H=model.H,
-            n=len(built.y[0]),
-            R=found.R,
-            K=config.steps,
-            eta=config.eta if "eta" in config.model_fields_set else None,
-            B_2=found.B_2,
-            B_Phi=found.B_Phi,
-            gamma=found.gamma,
-            L_0=found.loss,
-            readout=model.readout,
-        )
+        sizes = {"T": model.T, "d": model.d, "H": model.H, "n": len(built.y[0]), "K": K}
+        start = {"R": found.R, "B_2": found.B_2, "B_Phi": found.B_Phi, "L_0": found.loss}
+        known = {**sizes, **start, "gamma": found.gamma, "readout": model.readout}
+        return cls(**{**known, **more})
 
     @property
     def D(self) -> float:
@@ -158,8 +154,9 @@ class Setting:
     def describe(self) -> str:
         """The numbers in one line."""
         eta = "the largest allowed" if self.eta is None else f"{self.eta:.4g}"
+        gamma = f"gamma = {self.gamma:.4g}" if self.gamma else "no tangent margin"
         return (
             f"n = {self.n}, T = {self.T}, d = {self.d}, H = {self.H}, R = {self.R:.4g}, "
-            f"D = {self.D:.4g}, N = {self.N:.4g}, gamma = {self.gamma:.4g}, K = {self.K}, "
+            f"D = {self.D:.4g}, N = {self.N:.4g}, {gamma}, K = {self.K}, "
             f"eta = {eta}"
         )

@@ -39,7 +39,7 @@ on_small_models = functools.partial(
     says=r"\|\nabla\widetilde\Phi\|\le\sqrt TR(2R^2\max_h\|U_h\|_F+1)",
     given=(
         given(
-            "Lemma 5: the full read-out of (2), 0 where it is",
+            "the full read-out, as in Lemma 5 (0 where it is)",
             lambda i: 0.0 if i.readout == "full" else 1.0,
             lambda form: 0.0 if form == "printed" else 1.0,
         ),

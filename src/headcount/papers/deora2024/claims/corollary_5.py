@@ -170,6 +170,11 @@ class GoodSizes(Record):
     shapes = ({},)
 
 
+def _small(g_0: float) -> tuple[GoodSizes, ...]:
+    ones = {name: np.asarray(1.0) for name in ("R", "B_2", "root_H", "T", "d")}
+    return (GoodSizes(**ones, g_0=np.asarray(g_0)),)
+
+
 on_good_sizes = functools.partial(
     state.claim,
     on=GoodSizes,
@@ -192,6 +197,7 @@ on_good_sizes = functools.partial(
     "The number of heads in the main text's corollary",
     where="Corollary 2, the condition on H",
     says=r"256d\sqrt{Td}R^3B_2(3\sqrt dR^2(4g_0+B_2)+1)g_0^2\le C\,d^2\sqrt TR^5B_2^2g_0^3",
+    tight=lambda: _small(2.0**-14),
     forms={
         "printed": false("any g_0, tried with C = 10^6: g_0^3 is no g_0^2", "E10"),
         "corrected": ("g_0 >= 1, then C = 4096", "E10"),
@@ -216,6 +222,7 @@ def _(num, R, B_2, g_0, T, d, form):
     "The step size in the main text's corollary",
     where="Corollary 2, the condition on rho(K)",
     says=r"\rho(K)\le C\,d^{9/2}T^{3/2}R^{13}g_0^4",
+    tight=lambda: _small(2.0**-10),
     forms={
         "printed": false("T^{3/2}, g_0^4 and no B_2, tried with C = 10^6", "E11"),
         "corrected": ("T^2 and g_0^2 B_2^2, for g_0 >= 1, with C = 12657", "E11"),

@@ -173,9 +173,9 @@ def _slow_rate(num: Any, n_1: Any, d: Any, delta: Any) -> Any:
     notes=("E29",),
 )
 def lemma_2(i, form):
-    """After the first phase every row of U_h^(1) is alpha_h times its centre plus p, |p| <= P with
-    probability 1 - delta, for some universal C; without noise p is p_1 and a part orthogonal to it,
-    so that |p_1| > P is enough. Asked of every C with the centre (zeta/2) u_*."""
+    """After the first phase every row of U_h^(1) is alpha_h ((zeta/2) u_* + p), and for some
+    universal C, |p| <= P of (6) with probability 1 - delta. Asked of every C, without noise: there
+    |p| is at least |p_1|, the labels' part of it. Left is the probability that |p| > P."""
     bound = 2 * (i.C if form == "printed" else 1.0) * i.S * _rate(i.n_1, i.d, i.delta)
     if form == "printed":
         return _failing(i, bound, form), i.delta
@@ -207,7 +207,8 @@ def _(num, i, form):
 )
 def eq_121(i, form):
     """With probability 1 - 2 delta, |p_1| <= C S (sqrt(d/n_1) + sqrt(log(1/delta)/n_1)), p_1 =
-    (zeta/2) (mean y mu_y - u_*), for some absolute C. Asked of every C."""
+    (zeta/2) (mean y mu_y - u_*), for some absolute C. Asked of every C, without noise. Left is the
+    probability that |p_1| exceeds its bound."""
     bound = (i.C if form == "printed" else 0.5) * i.S * _rate(i.n_1, i.d, i.delta)
     return _failing(i, bound, form), 2 * i.delta
 

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from ....theory import Check, Given, Positive, Record, Sides, false, given
 from .. import constants, twins_constants, twins_runs
@@ -122,6 +123,11 @@ HIDDEN = 10**6
 """What the main text's hidden constants are tried with: generous, and still not enough."""
 
 
+def _sizes(**numbers: float) -> tuple[Sizes, ...]:
+    ones = dict.fromkeys(("R", "N", "D", "root_H", "T", "d"), 1.0)
+    return (Sizes(**{name: np.asarray(x) for name, x in {**ones, **numbers}.items()}),)
+
+
 def _at_least_one(name: str) -> Given:
     return given(
         f"{name} >= 1, as 1/{name}",
@@ -144,6 +150,7 @@ on_sizes = functools.partial(
     "The number of heads in the main text",
     where="Theorem 1, Eq. (3)",
     says=r"36d\sqrt{Td}R^3(3\sqrt dR^2(3D+N)+1)D^2\le C\,d^2\sqrt TR^5ND^3",
+    tight=lambda: _sizes(N=2.0**-30, root_H=2.0**20, T=2.0, d=2.0),
     forms={
         "printed": false("any N and D, tried with C = 10^6: N D is no (3D + N)", "E10"),
         "corrected": ("N >= 1 and D >= 1, then C = 468", "E10"),
@@ -168,6 +175,7 @@ def _(num, R, N, D, T, d, form):
     "The step size in the main text",
     where="Theorem 1, the condition on rho",
     says=r"\rho(\theta)\le C\,d^{9/2}T^{3/2}R^{13}N^2D^2",
+    tight=lambda: _sizes(T=2.0**26, root_H=2.0**40),
     forms={
         "printed": false("T^{3/2}: the part T R^2/4 of rho has one more sqrt(T)", "E11"),
         "corrected": ("T^2, with N, D >= 1 and C = 3969", "E11"),

@@ -110,6 +110,11 @@ def averages(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return xr.Dataset(found)
 
 
+def lowest(values: Any) -> Any:
+    """Of (seed, H) the column of the H with the lowest average over trials."""
+    return values[:, int(np.argmin(np.mean(values, axis=0)))]
+
+
 def points(data: xr.Dataset, name: str) -> Any:
     """The places along a dimension, as numbers to fit a line through."""
     return np.asarray(data[name].values, dtype=float)

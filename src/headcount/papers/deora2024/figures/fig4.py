@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Finding, Trial, monotone, register, share
+from ....lab import OURS, Figure, Finding, Source, Trial, monotone, register, threshold
 from .curves import (
     DM2_DEFAULTS,
     NOTES,
@@ -17,6 +17,7 @@ from .curves import (
     draw_runs,
     head_trials,
     last,
+    lowest,
     points,
     reference_line,
     scales,
@@ -34,6 +35,11 @@ PANELS = {
     "margin": "margin / |U~|",
     "alignment_W": "alignment with W*, U* (dashed)",
 }
+IMPROVES = Source(
+    "overparameterization somewhat improves convergence speeds for GD", "App. G on Fig. 4"
+)
+ALL_REACH = Source("all the models reach the expected margin", "App. G on Figs. 4 and 5")
+ALL_FIND = Source("all the optimizers find the planted model", "App. G on Figs. 4 and 5")
 QUANTITIES = (*PANELS, "alignment_U")
 FOUND = 0.99
 """Cosine from which on a planted matrix counts as found."""
@@ -53,31 +59,38 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return averages(data, QUANTITIES)
 
 
-def optimiser_verdicts(data: xr.Dataset, optimiser: str, title: str) -> list[Finding]:
-    """Faster with H; the margin 0.2 and the planted head are reached by every H."""
+def optimiser_verdicts(
+    data: xr.Dataset, optimiser: str, title: str, faster: Source
+) -> list[Finding]:
+    """Faster with H; the margin 0.2 and the planted head are reached for every H.
+
+    The paper shows averages of trials: of every H the lowest average decides.
+    """
     H = points(data, "H")
     found = []
-    for name in ("train_loss", "test_loss"):
+    for name, source in (("train_loss", faster), ("test_loss", OURS)):
         claim = f"{title}: more heads are faster, the {PANELS[name]} at the end falls with H"
-        found.append(monotone(claim, H, last(data, name, optimiser), "decreasing", scale="log"))
+        end = last(data, name, optimiser)
+        found.append(monotone(claim, H, end, "decreasing", scale="log", source=source))
     aligned = {name: last(data, name, optimiser) for name in ("alignment_W", "alignment_U")}
     every_H = np.all(aligned["alignment_W"] >= FOUND, axis=1)
     losses = np.where(every_H[:, None], last(data, "train_loss", optimiser), np.nan)
     among = "trials where every H finds W*"
     claim = f"{title}: the training loss falls with H in the {among}"
     found.append(monotone(claim, H, losses, "decreasing", scale="log", among=among))
-    claim = f"{title}: in most trials every H reaches {REACHED:.0%} of the planted margin"
-    margin = last(data, "margin", optimiser)
-    found.append(share(claim, margin, above=REACHED * DM2_DEFAULTS["margin"]))
+    claim = f"{title}: on average every H reaches {REACHED:.0%} of the planted margin"
+    margin = lowest(last(data, "margin", optimiser))
+    enough = REACHED * DM2_DEFAULTS["margin"]
+    found.append(threshold(claim, margin, above=enough, source=ALL_REACH))
     for name, target in (("alignment_W", "W*"), ("alignment_U", "U*")):
-        claim = f"{title}: in most trials every H finds {target}, with a cosine of {FOUND} or more"
-        found.append(share(claim, aligned[name], above=FOUND))
+        claim = f"{title}: on average every H finds {target}, with a cosine of {FOUND} or more"
+        found.append(threshold(claim, lowest(aligned[name]), above=FOUND, source=ALL_FIND))
     return found
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """What the paper says of GD on DM2."""
-    return optimiser_verdicts(data, "gd", "GD, step ~ sqrt H")
+    return optimiser_verdicts(data, "gd", "GD, step ~ sqrt H", IMPROVES)
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:

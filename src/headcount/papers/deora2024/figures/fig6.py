@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Finding, Trial, monotone, over_seeds, register, threshold
+from ....lab import (
+    SANITY,
+    Figure,
+    Finding,
+    Source,
+    Trial,
+    monotone,
+    open_choices,
+    over_seeds,
+    register,
+    threshold,
+)
 from .text import (
     OPTIONS,
     draw_by_heads,
@@ -28,6 +39,10 @@ PANELS = {
     "validation_loss": "validation loss",
     "validation_accuracy": "validation accuracy",
 }
+FASTER = Source(
+    "increasing the number of heads speeds up the training and generalization dynamics",
+    "Fig. 6, caption",
+)
 PLAUSIBLE = 0.88
 """What a small pretrained encoder with all heads reaches on SST-2 sentences when fully tuned."""
 WELL_TUNED = f"with all heads the validation accuracy at the end is above {PLAUSIBLE}"
@@ -69,11 +84,12 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         verb = "falls" if name.endswith("loss") else "rises"
         curves = one[name].transpose("seed", "h", "record").values[:, :, 1:]
         claim = f"more heads are faster: the {words}, averaged along the run, {verb} with h"
-        found.append(monotone(claim, h, np.nanmean(curves, axis=-1), direction))
+        along = np.nanmean(curves, axis=-1)
+        found.append(monotone(claim, h, along, direction, source=FASTER))
         claim = f"the {words} at the end {verb} with h"
         found.append(monotone(claim, h, curves[:, :, -1], direction))
     last = one["validation_accuracy"].transpose("seed", "h", "record").values[:, -1, -1]
-    return [*found, threshold(WELL_TUNED, last, above=PLAUSIBLE)]
+    return [*found, threshold(WELL_TUNED, last, above=PLAUSIBLE, source=SANITY)]
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
@@ -106,6 +122,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig6"),
         options=OPTIONS,
         prepare=fetch_text,
         stand_in=made_up,

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
+    OURS,
     Context,
     Figure,
     Finding,
     Measurement,
+    Source,
     Trial,
     draw_interval,
     inside,
@@ -99,6 +101,7 @@ LABELS = {
     "corrected": "corrected (v2)",
     "sharp": "corrected, sharp Hessian",
 }
+POLYLOGARITHMIC = Source("polylogarithmic number of heads", "Sec. 4.3, after Corollary 2")
 POLYNOMIAL = (4.0, 6.05)
 """Powers of 2 B_Phi + log n that count as the polynomial that g_0^6 stands for."""
 
@@ -145,7 +148,8 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         logs = np.log(2 * first["B_Phi"].values[:, None] + np.log(K)[None])
         slopes = [np.polyfit(x, np.log(y), 1)[0] for x, y in zip(logs, H, strict=True)]
         claim = f"{label}: H is a power of 2 B_Phi + log n, about the sixth"
-        found.append(inside(claim, mean(np.array(slopes)), POLYNOMIAL, "power"))
+        source = POLYLOGARITHMIC if form == "printed" else OURS
+        found.append(inside(claim, mean(np.array(slopes)), POLYNOMIAL, "power", source=source))
     by_zeta = {
         form: data[f"heads_{form}"].isel(K=0).transpose("seed", "zeta").values for form in FORMS
     }

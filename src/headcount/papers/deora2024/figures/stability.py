@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,7 @@ RUNS = {
     "zero": ("16 heads from zero", 16, {"init": "zero"}),
     "two-phase": ("10^12 heads, two phases", 10**12, {"init": "two-phase"}),
 }
-ONE_OVER_N = (-1.15, -0.85)
+AT_LEAST_ONE_OVER_N = (-math.inf, -0.85)
 FLAT = 0.25
 """A power of k below this counts as slower than any that would spoil Lemma 11."""
 BOUNDS = ("stability", "stability_from_losses", "lemma_11")
@@ -182,8 +183,8 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     k, found = points(data, "k"), []
     for run, (title, _, _) in RUNS.items():
         own = data.sel(run=run)
-        claim = f"{title}: the stability falls like 1/n"
-        found.append(fitted_exponent(claim, own, "stability_final", ONE_OVER_N))
+        claim = f"{title}: the stability falls at least like 1/n"
+        found.append(fitted_exponent(claim, own, "stability_final", AT_LEAST_ONE_OVER_N))
         late = k >= k[-1] / 10
         growth = own["stability"].isel(n=-1).transpose("seed", "k").values[:, late]
         claim = f"{title}: it grows slower than k^{FLAT} in the last decade"
