@@ -59,7 +59,7 @@ def test_the_best_reproduction_is_shown(tmp_path):
         folder = tmp_path / "figures" / "arda2026-fig1" / scale
         folder.mkdir(parents=True)
         content = {"figure": "arda2026/fig1", "scale": scale, "seeds": [0, 1], "options": {}}
-        content["verdicts"] = [{"claim": "a", "outcome": outcome, "sentence": "b"}]
+        content["verdicts"] = [{"claim": "a", "outcome": outcome, "sentence": "b", "p": 0.01}]
         (folder / "verdicts.json").write_text(json.dumps(content))
         other = folder / "teacher=code"
         other.mkdir()
@@ -75,6 +75,7 @@ def test_the_best_reproduction_is_shown(tmp_path):
     assert (entry["robustness"][0]["confirmed"], entry["robustness"][0]["readings"]) == (1, 2)
     verdicts.write(found, tmp_path / "docs")
     assert verdicts.on_file(tmp_path / "docs") == json.loads(json.dumps(found))
+    assert "Of 1 tests at 95 % up to 0.05 would decide wrongly" in verdicts.table(found)
     (line,) = [row for row in verdicts.table(found).splitlines() if "arda2026/fig1" in row]
     assert "| paper, 2 | 0 / 0 / 0 / 0 | 0 / 0 / 1 / 0 | 2 |" in line
 

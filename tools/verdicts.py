@@ -17,6 +17,7 @@ from headcount.core import papers
 from headcount.core._files import json_text
 from headcount.lab import KINDS, SCALES, Store, figures, robustness, tally
 from headcount.lab._findings import OUTCOMES
+from headcount.report._tables import chance_sentence
 from headcount.report.site import FigureResult, figure_results
 
 ROOT = Path(__file__).parents[1]
@@ -81,8 +82,8 @@ def table(entries: dict[str, Any]) -> str:
         "| figure | what it shows | scale, seeds | the paper's | ours | readings |",
         "|---|---|---|---|---|---|",
     ]
-    ours = {name: f for name, f in figures.items() if name.split("/")[0] in papers.ours}
-    for name, figure in sorted(ours.items()):
+    known = {name: f for name, f in figures.items() if name.split("/")[0] in papers.ours}
+    for name, figure in sorted(known.items()):
         entry = entries.get(name)
         if entry is None:
             rows.append(f"| `{name}` | {figure.title} | - | - | - | - |")
@@ -94,7 +95,9 @@ def table(entries: dict[str, Any]) -> str:
         where = f"{entry['scale']}, {len(entry['seeds'])}"
         cells = (f"`{name}`", figure.title, where, paper, ours, str(len(entry["readings"])))
         rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
+    found = [v.get("p") for name in known for v in entries.get(name, {"verdicts": ()})["verdicts"]]
+    chance = chance_sentence(found)
+    return "\n".join([*rows, "", chance] if chance else rows)
 
 
 def with_table(readme: str, entries: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ import toy_figure
 from headcount import core, lab
 from headcount.cli import run
 from headcount.report._readings import specification_curve
+from headcount.report.site import FigureResult, build_site
 
 AXES = {
     "rule": lab.Axis("rule", "silent", {"plain": "the usual", "other": "another"}),
@@ -179,3 +180,28 @@ def test_every_reading_of_every_figure_has_a_plan_of_its_own(name: str) -> None:
         assert all(axis.values.values())
     plans = [lab.make_plan(figure, "smoke", options=one) for one in lab.readings(figure, "one")]
     assert len({frozenset(plan.unique) for plan in plans}) == len(plans)
+
+
+def test_the_report_shows_the_curve_and_counts_the_readings(
+    figure: lab.Figure, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr("headcount.report._files.render", lambda *_: {"png": b""})  # faster
+    begin = ["reproduce", figure.id, "--scale", "smoke", "--readings", "one"]
+    assert run([*begin, "--out", str(tmp_path / "out"), "--workers", "0"]) == 0
+    site = build_site(tmp_path / "out", tmp_path / "site")
+    page = site.files["figures/toy-readings-smoke.html"].decode()
+    assert "4 readings of what the text leaves open were tried" in page
+    assert "figures/toy-readings-smoke/readings.svg" in site.files
+    assert "confirmed in 3 of 4 readings; rule matters most" in page
+    assert "the error is positive" in page
+
+
+def test_readings_differ_in_open_choices_alone(figure: lab.Figure) -> None:
+    def result(seeds: Sequence[int] = (0, 1), **options: str) -> FigureResult:
+        content = {"figure": figure.id, "scale": "smoke", "seeds": list(seeds), "options": options}
+        return FigureResult(Path("figures/toy"), content)
+
+    default = result(rule="plain", data="a")
+    assert result(rule="other", data="a").is_reading_of(default.content)
+    assert not result(rule="other", data="b").is_reading_of(default.content)
+    assert not result(seeds=[0], rule="other", data="a").is_reading_of(default.content)

@@ -211,7 +211,7 @@ def finish(
     console.print(verdicts_summary(collection.verdicts), highlight=False)
     console.print(verdicts_table(collection.verdicts))
     if chance := chance_sentence([verdict.p for verdict in collection.verdicts]):
-        console.print(chance, highlight=False)
+        console.print(f"{chance} They are marked *.", highlight=False)
     if len(beside) > 1:
         console.print(readings_table(beside))
     for file in files:

@@ -136,7 +136,7 @@ def chance_sentence(p_values: Sequence[float | None]) -> str:
         return ""
     return (
         f"Of {tested} tests at 95 % up to {(1 - CONFIDENCE) * tested:.2g} would decide wrongly by "
-        f"chance; {sum(kept)} survive a false-discovery rate of {FALSE_DISCOVERIES:.0%} (marked *)."
+        f"chance; {sum(kept)} survive a false-discovery rate of {FALSE_DISCOVERIES:.0%}."
     )
 
 

@@ -131,6 +131,7 @@ def _figure_page(
         kept=kept,
         whose=WHOSE,
         robust=_robust(result, same),
+        tried=sum(other.is_reading_of(result.content) for other in same),
         others=[other for other in same if other is not result],
         heading=heading,
         rows=rows,

@@ -20,7 +20,15 @@ from ...lab import KINDS, SCALES, Figure, Store, figures, tally
 from .._tables import seeds_text
 from ._pictures import harmless_svg
 
-FILES = ("figure.svg", "figure.pdf", "figure.png", "plotted.csv", "verdicts.json", "data.nc")
+FILES = (
+    "figure.svg",
+    "readings.svg",
+    "figure.pdf",
+    "figure.png",
+    "plotted.csv",
+    "verdicts.json",
+    "data.nc",
+)
 """What `headcount reproduce` leaves for a figure; the site offers them for download."""
 
 
