@@ -79,7 +79,7 @@ def test_an_equality_has_a_difference_and_no_ratio(audited: dict[str, Any]) -> N
 
 
 def test_one_audit_has_one_target_and_names_it(audited: dict[str, Any]) -> None:
-    assert any("target theta: the witness of Proposition 7" in note for note in audited["notes"])
+    assert any("target theta: the last iterate (the witness" in note for note in audited["notes"])
     # The lower end of (74) is that of the setting's D for every claim about the target.
     told = {of(audited, name)["message"] for name in ("theorem-3", "theorem-3-last")}
     assert len(told) == 1

@@ -50,8 +50,8 @@ losses: Registry[Loss] = Registry("loss")
 """Losses by name."""
 
 
-def _added(parts: Outputs) -> Vector:
-    """The sum over the outputs of each sample."""
+def _added(parts: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The sum over the outputs of each sample; a number is one sample with one output."""
     return parts if parts.ndim < 2 else jnp.sum(parts.reshape(len(parts), -1), axis=1)
 
 

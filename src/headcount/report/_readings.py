@@ -32,12 +32,8 @@ Reading = Mapping[str, Any]
 
 def stored_readings(store: Store, plan: Plan) -> list[Reading]:
     """What the folder holds of a figure at this scale and these seeds: the default first."""
-    found = [
-        result.content
-        for result in figure_results(store)
-        if (result.id, result.scale) == (plan.figure.id, plan.scale)
-        and result.content["seeds"] == list(plan.seeds)
-    ]
+    here = plan.describe()
+    found = [one.content for one in figure_results(store) if one.is_reading_of(here)]
     default = plan.figure.choose({})
     return sorted(found, key=lambda content: sum(content["options"].get(k) != v
                                                  for k, v in default.items()))  # fmt: skip

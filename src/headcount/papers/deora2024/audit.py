@@ -71,8 +71,8 @@ def witness(groups: Groups, found: GoodStart, r: int, root: float, K: int) -> An
 
 def run_towards(
     heads: Heads, groups: Groups, path: Any, found: GoodStart, data: tuple[Any, Any], eta: float
-) -> Run:
-    """The run with one target: Prop. 7's where there is a tangent margin, else its last iterate."""
+) -> tuple[Run, str]:
+    """The run with one target, and which: that of Prop. 7 where (74) holds, or theta_K."""
     r, d = (heads.T if heads.readout == "full" else 1), heads.d
     G, K, root = path.shape[1], len(path) - 1, float(np.sqrt(float(heads.H)))
 
@@ -80,13 +80,19 @@ def run_towards(
         blocks = rows[:, : r * d].reshape(G, r, d), rows[:, r * d :].reshape(G, d, d)
         return dict(zip(names, blocks, strict=True))
 
-    if found.direction is None:
-        move = cut(root * (path[-1] - path[0]), ("dU", "dW"))
-    else:
-        move = witness(groups, found, r, root, K)
     X, y = (np.asarray(part, np.float64) for part in data)
     shared = {"X": X, "y": y, "k": groups.k, **cut(path[0], ("U", "W")), "readout": heads.readout}
-    return Run(**shared, **move, eta=np.asarray(eta), K=K)
+    end = Run(**shared, **cut(root * (path[-1] - path[0]), ("dU", "dW")), eta=np.asarray(eta), K=K)
+    if found.direction is None:
+        return end, "target theta: the last iterate, as there is no tangent margin (P3 fails)"
+    far = Run(**shared, **witness(groups, found, r, root, K), eta=np.asarray(eta), K=K)
+    with float64():
+        D, N = float(far.D), float(far.N)
+    asks = constants.required_root(D, N, found.R, heads.T, d, "sharp", heads.readout) ** 2
+    if asks <= float(heads.H):
+        return far, "target theta: the witness of Proposition 7 for eps = 1/K"
+    told = f"the witness of Proposition 7, D = {D:.3g}, asks for {float(asks):.2g} heads or more"
+    return end, f"target theta: the last iterate ({told})"
 
 
 def trace(run: Run, path: Any) -> RunTrace:
@@ -212,7 +218,7 @@ def subject(
     iterates, source = iterates_of(one, built, run=run, progress=progress)
     path = measured_rows(groups, iterates._asdict())
     descent = one.optimiser == "gd" and one.batch_size is None
-    towards = run_towards(built.model, groups, path, found, (x, y), float(one.step_size))
+    towards, target = run_towards(built.model, groups, path, found, (x, y), float(one.step_size))
     offers = dict(offers_of(towards, path, found, descent))
     traces = [one.trace for one in offers.get(Run, ())]
     setting = _setting(one, built, found, towards)
@@ -229,21 +235,14 @@ def subject(
         setting=setting,
         offers=offers,
         findings=_findings(built, found, setting, groups),
-        note="; ".join(filter(None, (source, _target(found), note))),
+        note="; ".join(filter(None, (source, target, note))),
         start=found,
         trace=traces[-1] if traces else None,
     )
 
 
-def _target(found: GoodStart) -> str:
-    """Which theta the claims about a target are asked with."""
-    if found.direction is None:
-        return "target theta: the last iterate, as there is no tangent margin (P3 fails)"
-    return "target theta: the witness of Proposition 7 for eps = 1/K"
-
-
 def _setting(config: TrainConfig, built: Built, found: GoodStart, run: Run) -> Setting:
-    """Measured numbers; without a tangent margin the target is the last iterate."""
+    """Measured numbers, with the target of the run."""
     with float64():
         D, N, L = (float(v) for v in (run.D, run.N, run.L_theta))
     target = {"target_distance": D, "target_width": N, "target_loss": L}
