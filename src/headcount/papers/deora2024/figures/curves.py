@@ -28,6 +28,9 @@ DM1_DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 """App. G, except `relevant`: a new random position of the relevant token for every sample."""
 
+PLANTED_SEED = 0
+"""Of the head that all trials share where it is fixed."""
+
 DM2_DEFAULTS: dict[str, Any] = {"T": 10, "d": 5, "margin": 0.2}
 """App. G; W* and U* have N(0, 1) entries and U* is divided by its norm, which is our reading."""
 
@@ -51,6 +54,22 @@ def scales(
         "smoke": {"seeds": 2, "heads": [1, 16], **shared, **smoke},
         "quick": {"seeds": 5, "heads": HEADS, **shared, **quick},
         "paper": {"seeds": 5, "heads": HEADS, **shared, **paper},
+    }
+
+
+def of_reading(settings: Mapping[str, Any], options: Mapping[str, str]) -> dict[str, Any]:
+    """The settings under the choices of a reading; what it does not choose stays."""
+    data = dict(settings["data_options"])
+    if "positions" in options:
+        data["relevant"] = options["positions"]
+    if options.get("planted") == "fixed":
+        data["planted_seed"] = PLANTED_SEED
+    return {
+        **settings,
+        "data_options": data,
+        "step_constant": float(options.get("step", settings["step_constant"])),
+        "adam_step": float(options.get("adam", settings["adam_step"])),
+        "steps": settings["steps"] * int(options.get("iterations", 1)),
     }
 
 

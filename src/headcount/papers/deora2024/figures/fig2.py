@@ -15,6 +15,7 @@ from ....lab import (
     inside,
     mean,
     monotone,
+    open_choices,
     register,
     threshold,
 )
@@ -27,6 +28,7 @@ from .curves import (
     draw_runs,
     head_trials,
     last,
+    of_reading,
     over_heads,
     points,
     reference_line,
@@ -59,7 +61,7 @@ def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
     """GD with eta = 1 from zero, for every H."""
-    return head_trials(dm1_run, settings, seeds, ["gd-constant"])
+    return head_trials(dm1_run, of_reading(settings, options), seeds, ["gd-constant"])
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
@@ -148,6 +150,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig2"),
         layout=(2, 3),
         notes=NOTES,
         bands=RANGE,

@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import OURS, Figure, Finding, Source, Trial, difference, monotone, register, threshold
+from ....lab import (
+    OURS,
+    Figure,
+    Finding,
+    Source,
+    Trial,
+    difference,
+    monotone,
+    open_choices,
+    register,
+    threshold,
+)
 from .curves import (
     NOTES,
     RANGE,
     draw_runs,
     head_trials,
     last,
+    of_reading,
     points,
 )
 from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1, statistics
@@ -41,7 +53,7 @@ def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
     """Both optimisers from zero, for every H."""
-    return head_trials(dm1_run, settings, seeds, list(OPTIMISERS))
+    return head_trials(dm1_run, of_reading(settings, options), seeds, list(OPTIMISERS))
 
 
 def speed_up(data: xr.Dataset, optimiser: str) -> Any:
@@ -93,6 +105,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig3"),
         layout=(4, 3),
         notes=NOTES,
         bands=RANGE,

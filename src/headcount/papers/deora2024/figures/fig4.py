@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import OURS, Figure, Finding, Source, Trial, monotone, register, threshold
+from ....lab import (
+    OURS,
+    Figure,
+    Finding,
+    Source,
+    Trial,
+    monotone,
+    open_choices,
+    register,
+    threshold,
+)
 from .curves import (
     DM2_DEFAULTS,
     NOTES,
@@ -18,6 +28,7 @@ from .curves import (
     head_trials,
     last,
     lowest,
+    of_reading,
     points,
     reference_line,
     scales,
@@ -51,7 +62,7 @@ def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
     """GD with eta = step_constant sqrt(H) from zero, for every H."""
-    return head_trials(dm2_run, settings, seeds, ["gd"])
+    return head_trials(dm2_run, of_reading(settings, options), seeds, ["gd"])
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
@@ -132,6 +143,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig4"),
         layout=(2, 3),
         notes=NOTES,
         bands=RANGE,

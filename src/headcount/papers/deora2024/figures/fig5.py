@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Finding, Source, Trial, register, separation
+from ....lab import Figure, Finding, Source, Trial, open_choices, register, separation
 from .curves import (
     NOTES,
     RANGE,
     draw_runs,
     head_trials,
     last,
+    of_reading,
 )
 from .fig4 import SCALES, draw_dm2, optimiser_verdicts, statistics
 from .training_run import dm2_run
@@ -32,7 +33,7 @@ def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
     """Both optimisers for every H, and the plain descent of Fig. 4 to compare with."""
-    return head_trials(dm2_run, settings, seeds, [*OPTIMISERS, "gd"])
+    return head_trials(dm2_run, of_reading(settings, options), seeds, [*OPTIMISERS, "gd"])
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
@@ -66,6 +67,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig5"),
         layout=(4, 3),
         notes=NOTES,
         bands=RANGE,
