@@ -21,7 +21,7 @@ def epochs(widths: list[int], images: int = 6000) -> dict[str, Any]:
     import jax.numpy as jnp
 
     from headcount.core import normal, stream
-    from headcount.papers.wu2023.vit import VisionTransformer, collapse, lecun_vision
+    from headcount.papers.wu2023.vit import VisionTransformer, collapse, vision_start
     from headcount.training import EpochTraining, cross_entropy
 
     x = jnp.asarray(normal(stream(0, "x"), (images, 16, 49)), jnp.float32)
@@ -30,7 +30,7 @@ def epochs(widths: list[int], images: int = 6000) -> dict[str, Any]:
     for d_m in widths:
         began = time.process_time()
         wide = VisionTransformer(49, 16, 64, d_m, d_m**-0.5, 10)
-        narrow = collapse(wide, lecun_vision(wide, 0))
+        narrow = collapse(wide, vision_start(wide, 0))
         set_up[d_m] = time.process_time() - began
         training = EpochTraining(narrow.model, cross_entropy, 0.1, 0.9, 128)
         state = training.start(narrow.params, "float32")

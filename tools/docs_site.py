@@ -60,10 +60,10 @@ def claim_page(claim: Any) -> str:
         [
             [
                 f"`{name}`" + (" (asked by default)" if name == claim.default else ""),
-                escape(variant.text) + (" **False as printed.**" if variant.fails else ""),
+                escape(variant.text) + (f" **{escape(variant.called)}.**" if variant.fails else ""),
                 f"[{variant.erratum}](../../../errata.md#{claim.paper})" if variant.erratum else "",
             ]
-            for name, variant in claim.variants.items()
+            for name, variant in claim.forms.items()
         ],
     )
     shipped = [read_certificate(path) for path in shipped_certificates()]

@@ -33,7 +33,7 @@ def collect(folders: list[Path]) -> dict[str, Any]:
     best: dict[str, Any] = {}
     for result in found:
         entry = best.setdefault(result.id, _kept(result))
-        if entry["scale"] == result.scale and entry["seeds"] == result.content["seeds"]:
+        if result.is_reading_of(entry):
             reading = {k: result.content[k] for k in ("options", "verdicts")}
             if reading["options"] not in [one["options"] for one in entry["readings"]]:
                 entry["readings"].append(reading)

@@ -10,7 +10,6 @@ import pytest
 from headcount.core import BadArgument, FixedQuery, activations, head_features, normal, stream
 from headcount.papers.arda2026 import PooledAttention
 from headcount.papers.arda2026.gaussian_moments import Pair, closed_moments
-from headcount.papers.arda2026.hermite_series import hermite_rule, series_moments
 from headcount.papers.arda2026.limit import draw_heads, limit_arda2026
 
 CLOSED = ("erf", "erf-normal", "sin", "cos", "gaussian", "gaussian-narrow")
@@ -57,22 +56,15 @@ def degenerate_pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {"general": (a, b), "equal": (a, a), "opposite": (a, -0.5 * a), "zero": (a, 0 * a)}
 
 
-@pytest.mark.parametrize("name", [*CLOSED, "tanh", "logistic", "arctan"])
+@pytest.mark.parametrize("name", [*CLOSED, "tanh"])
 def test_moments_against_two_dimensional_quadrature(name: str) -> None:
     activation = activations[name]
     pairs = list(degenerate_pairs().values())
     P = normal(stream(1, "P"), (4, 4))
     closed = closed_moments(activation)
     assert (closed is not None) == (name in CLOSED)
-    rule = hermite_rule(activation, 1.0, 1e-8)
-    assert rule.error <= 1e-8
-    bounded = series_moments(activation, rule.nodes, rule.table, rule.slip)
-    expected = np.stack([by_quadrature(activation, a, b, P) for a, b in pairs])
-    # The quadrature itself is good to 1e-7 only for arctan, whose poles are nearest.
-    np.testing.assert_allclose(
-        moments_at(lambda v: bounded(v)[0], pairs, P), expected, rtol=3e-7, atol=3e-8
-    )
     if closed:
+        expected = np.stack([by_quadrature(activation, a, b, P) for a, b in pairs])
         np.testing.assert_allclose(moments_at(closed, pairs, P), expected, rtol=1e-11, atol=1e-13)
 
 
@@ -105,7 +97,7 @@ def test_plain_estimate_is_the_mean_over_its_heads() -> None:
     np.testing.assert_allclose(result.total_error, total.std(0, ddof=1) / np.sqrt(7), rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["tanh", "erf", "gaussian"])
+@pytest.mark.parametrize("name", ["sin", "erf", "gaussian"])
 def test_rao_blackwell_agrees_with_plain_within_stated_errors(name: str) -> None:
     model = PooledAttention(4, 2, activations[name])
     x = unit_tokens(8, 5, 4)
@@ -133,7 +125,7 @@ def test_standard_errors_describe_the_spread_over_seeds() -> None:
         assert np.all(np.abs(spread / stated - 1) < 0.5)
 
 
-@pytest.mark.parametrize("name", ["erf", "tanh"])
+@pytest.mark.parametrize("name", ["erf", "sin"])
 def test_one_token_needs_no_heads(name: str) -> None:
     """T = 1: attention is constant, so the estimate is exact and K_w vanishes."""
     model = PooledAttention(3, 2, activations[name])
@@ -192,7 +184,7 @@ def test_target_error_doubles_until_met_and_says_so() -> None:
 
 
 def test_float64_whatever_the_caller_uses() -> None:
-    model = PooledAttention(3, 2, activations["tanh"])
+    model = PooledAttention(3, 2, activations["sin"])
     x = unit_tokens(2, 4, 3)
     here = limit_arda2026(model, x, heads=10, method="rao-blackwell")
     with jax.enable_x64(False):
@@ -211,6 +203,8 @@ def test_dataset_and_bad_arguments() -> None:
     assert result.method == "rao-blackwell"  # chosen, because erf has a closed form
     assert limit_arda2026(PooledAttention(3, 2), x, heads=4).method == "plain"
     assert list(data.block.values) == ["c", "U", "W", "total"]
+    with pytest.raises(BadArgument, match=r"method.*no closed form for tanh.*plain"):
+        limit_arda2026(PooledAttention(3, 2), x, heads=4, method="rao-blackwell")
     with pytest.raises(BadArgument, match="exactly one"):
         limit_arda2026(model, x)
     with pytest.raises(BadArgument, match="exactly one"):

@@ -51,7 +51,7 @@ def test_no_verdict_rests_on_runs_that_died_or_never_got_there(spoil: float) -> 
             lab.threshold("c", values, below=5.0, scale="log"),
             lab.separation("c", values, np.full(6, 0.1)),
             lab.difference("c", values, np.zeros(6)),
-            lab.ordering("c", {"a": np.zeros(6), "b": values}),
+            lab.monotone("c", np.arange(2), np.stack([np.zeros(6), values], axis=1), "increasing"),
             lab.everywhere("c", 9 + values[:, None], np.ones((6, 1)), ["a"]),
         ]
         assert {f.outcome for f in found} == {I}

@@ -107,11 +107,11 @@ def test_axes_are_read_from_a_file(tmp_path: Path, monkeypatch) -> None:
         '[[axis]]\nname = "rule"\nfigures = ["fig1"]\nsays = "silent"\n'
         '[axis.values]\nplain = "the usual"\nother = "another"\n'
     )
-    assert lab.axes("room:choices.toml", "fig1") == {"rule": AXES["rule"]}
-    assert lab.axes("room:choices.toml", "fig2") == {}
+    assert lab.open_choices("room:choices.toml", "fig1") == {"rule": AXES["rule"]}
+    assert lab.open_choices("room:choices.toml", "fig2") == {}
     file.write_text('[[axis]]\nname = "rule"\nfigures = ["fig1"]\nsays = "silent"\n')
     with pytest.raises(core.BadArgument, match="at least two values"):
-        lab.axes("room:choices.toml", "fig1")
+        lab.open_choices("room:choices.toml", "fig1")
 
 
 def test_reproduce_and_show_run_and_tell_all_readings(
@@ -169,3 +169,13 @@ def test_the_specification_curve_has_a_mark_for_every_reading() -> None:
 def test_a_figure_without_axes_says_which_have_some(figure: lab.Figure, capsys) -> None:
     assert run(["reproduce", "toy/mean", "--readings", "all"]) == 2
     assert "declares no open choices" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for name, f in lab.figures.items() if f.axes])
+def test_every_reading_of_every_figure_has_a_plan_of_its_own(name: str) -> None:
+    figure = lab.figures[name]
+    for axis in figure.axes.values():
+        assert axis.says
+        assert all(axis.values.values())
+    plans = [lab.make_plan(figure, "smoke", options=one) for one in lab.readings(figure, "one")]
+    assert len({frozenset(plan.unique) for plan in plans}) == len(plans)

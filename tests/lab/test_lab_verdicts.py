@@ -84,19 +84,23 @@ def test_difference() -> None:
     assert lab.difference("no effect", a, a + NOISE[:, 1], (-0.1, 0.1)).outcome == C
 
 
-def test_ordering_needs_every_step() -> None:
+def test_every_step_counts() -> None:
     a, b, c = 1 + NOISE[:, 0], 2 + NOISE[:, 1], 3 + NOISE[:, 2]
-    assert lab.ordering("c", {"a": a, "b": b, "c": c}).outcome == C
-    wrong = lab.ordering("c", {"a": a, "c": c, "b": b})
+    assert _rising(a, b, c).outcome == C
+    wrong = _rising(a, c, b)
     assert wrong.outcome == N
-    assert wrong.sentence.startswith("b - c")
+    assert wrong.sentence.startswith("change from 1 to 2")
     equal = 2 + NOISE[:, 3] + (NOISE[:, 1] - NOISE[:, 3]).mean()
-    assert lab.ordering("c", {"a": a, "b": b, "e": equal}).outcome == I
+    assert _rising(a, b, equal).outcome == I
     # A refuted step decides even when another one is wildly uncertain.
     wild = np.array([-900.0, 900, -900, 900, -900, 901])
-    assert lab.ordering("c", {"b": b, "a": a, "w": wild}).outcome == N
+    assert _rising(b, a, wild).outcome == N
     with pytest.raises(core.BadArgument):
-        lab.ordering("c", {"a": a})
+        _rising(a)
+
+
+def _rising(*columns: np.ndarray) -> lab.Finding:
+    return lab.monotone("c", np.arange(len(columns)), np.stack(columns, axis=1), "increasing")
 
 
 def test_monotone() -> None:

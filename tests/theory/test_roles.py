@@ -1,11 +1,31 @@
 """Whose words a form is, and what its refutation may be called."""
 
+import functools
+import re
 import sys
+from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
-from headcount.core import BadArgument, Paper, papers
-from headcount.theory import Form, Reals, Record, Statements, claims, explain, false
+from headcount.cli._explain import _told
+from headcount.cli._list import _with_words
+from headcount.cli._meaning import meaning
+from headcount.core import BadArgument, Paper, float64, papers, stream
+from headcount.theory import (
+    Form,
+    Kind,
+    Reals,
+    Record,
+    Statements,
+    claims,
+    errata_page,
+    explain,
+    false,
+    read_shipped,
+    refuted_page,
+)
 from headcount.theory._forms import quotes_in
 
 WORDS = {"says": "x is at most one", "where": "Lemma 1"}
@@ -100,7 +120,8 @@ def test_a_refutation_is_called_by_its_role():
     step = "this step does not hold as printed; the result: other constant"
     assert called("step", becomes="other constant") == step
     assert called("implication") == "does not follow: the rate"
-    assert called("reading", beside=("corrected",)) == ("false under this reading; corrected holds")
+    reading = "false under this reading; 'corrected' holds"
+    assert called("reading", beside=("corrected",)) == reading
     assert called("informal") == "informal, never false; the rate"
     assert called("assumption", what="Gaussian noise") == "not met by Gaussian noise"
     assert "paper" in Form("ours", fails=True).called
@@ -113,3 +134,109 @@ def test_a_claim_has_a_rival_or_a_reason():
     assert declared(no_rival="a norm is known in no other way").no_rival
     with pytest.raises(BadArgument, match=r"no_rival.*rival or the reason"):
         declared(no_rival="none", trivial=lambda k: 1.0)
+
+
+REFUTED = [
+    pytest.param(claim.id, name, id=f"{claim.id}:{name}")
+    for claim in map(claims.__getitem__, claims)
+    for name, form in claim.forms.items()
+    if form.fails
+]
+FILES = {(c.claim, c.variant): path.name for path, c in read_shipped()}
+
+
+@functools.cache
+def pages():
+    """The lines of the pages of errata and of refuted forms."""
+    return errata_page().splitlines(), refuted_page().splitlines()
+
+
+def on_screens(claim, form):
+    """What the screens say of a refuted form: explain, recheck and falsify, errata, list."""
+    errata = [line for line in pages()[0] if FILES[claim.id, form] in line]
+    page = [line for line in pages()[1] if f"`{claim.id}`, {form} (" in line]
+    told = [*_told(claim.forms[form]), *meaning(claim, form)]
+    return {"told": told, "errata": errata, "refuted": page, "list": _with_words([claim.id])}
+
+
+def contradicts(role, words):
+    """Whether words on a screen call a form what its role forbids."""
+    accused = any(re.search("false as printed|is false", line) for line in words)
+    return accused != (role == "statement")
+
+
+@pytest.mark.parametrize(("name", "form"), REFUTED)
+def test_words_on_every_screen_are_those_of_the_role(name, form):
+    claim = claims[name]
+    own = claim.forms[form]
+    assert own.role == "ours" or (own.defence and own.checked)
+    assert own.role != "step" or own.becomes
+    others = {f.role for key, f in claim.forms.items() if f.fails and key != form}
+    for screen, words in on_screens(claim, form).items():
+        assert words, screen
+        if screen != "list" or not others:
+            assert not contradicts(own.role, words), (screen, words)
+
+
+def test_words_that_contradict_a_role_are_seen():
+    assert contradicts("step", ["psi-2 is false as printed"])
+    assert contradicts("informal", ["the form is false"])
+    assert contradicts("statement", ["this step does not hold as printed"])
+
+
+def folded(text):
+    """Without white space and LaTeX's own spaces."""
+    return re.sub(r"\\\\[,;!]|\s", "", text)
+
+
+def found_in(paper):
+    """The texts of a paper, where they are at hand, folded."""
+    shared = [up / "shared" / "papers" for up in Path(__file__).resolve().parents]
+    files = [f for folder in shared if folder.is_dir() for f in folder.glob(f"{paper}*")]
+    return [folded(file.read_text(encoding="utf-8")) for file in files]
+
+
+@pytest.mark.parametrize("key", ["arda2026", "deora2024", "wu2023"])
+def test_every_quotation_is_in_the_paper(key):
+    texts = found_in(key)
+    forms = [(c.id, n, f) for c in claims.of_paper(key) for n, f in c.forms.items() if f.says]
+    assert forms
+    if not texts:
+        return  # the papers' texts are not at hand
+    missing = [(c, n) for c, n, f in forms if not any(folded(f.says) in text for text in texts)]
+    assert missing == []
+    assert not any(folded(forms[0][2].says + "x?") in text for text in texts)
+
+
+@pytest.mark.parametrize("key", ["arda2026", "deora2024", "wu2023"])
+def test_every_quotation_belongs_to_a_form(key):
+    """A claim or form that is not there would be a quotation that nobody reads."""
+    named = [f"{key}/{name}" for name in quotes_in(papers[key].quotes)]
+    assert [name for name in named if name not in claims] == []
+    assert all(claims[name].forms for name in named)
+
+
+def test_the_page_of_refuted_forms_is_up_to_date():
+    page = Path(__file__).resolve().parents[2] / "docs" / "refuted.md"
+    assert page.read_text(encoding="utf-8") == "\n".join(pages()[1]) + "\n", (
+        "python -m tools.refuted"
+    )
+
+
+def rival_of(claim):
+    """The trivial rival at some point, for claims that return it beside their sides."""
+    points = [*claim.targets()[:1], *(f.sample(stream(0, "rival")) for f in claim.families[:1])]
+    if claim.experiment is not None:
+        drawn = claim.experiment.draw(claim.experiment.cases[0], np.random.default_rng(0), 1)
+        points.append(jax.tree.map(lambda leaf: leaf[0], drawn))
+    with float64():
+        return claim.sides(points[0], claim.default).trivial if points else None
+
+
+INEQUALITIES = [n for n in claims if claims[n].kind is not Kind.IDENTITY]
+
+
+@pytest.mark.parametrize("name", INEQUALITIES)
+def test_every_inequality_has_a_trivial_rival_or_says_why_not(name):
+    claim = claims[name]
+    assert claim.has_rival or claim.no_rival or rival_of(claim) is not None

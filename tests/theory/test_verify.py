@@ -84,7 +84,7 @@ def test_other_spaces_and_hypotheses():
 
 def test_what_cannot_be_verified_is_told():
     declared = {
-        "4 real variables": lemma(x=Box(4))(lambda x: (jnp.sum(x), 9.0)),
+        "7 real variables": lemma(x=Box(7))(lambda x: (jnp.sum(x), 9.0)),
         "not bounded": lemma(x=Reals())(lambda x: (x, 9.0)),
         "is an equality": equality(x=Box())(lambda x: (x, x)),
         "too many": lemma(x=Box(), n=Integers(6, low=0, high=9))(lambda x, n: (x, 9.0)),

@@ -87,7 +87,7 @@ def test_points_that_violate() -> None:
     assert own._enclosed(((0.6, 0.9),))[2] is True  # type: ignore[index]
     assert own._enclosed(((0.4, 0.9),))[2] is False  # type: ignore[index]
     assert own._enclosed(((0.5, 0.5),))[2] is False  # type: ignore[index]
-    expected = {"instance": {"x": 0.375}, "sides": (0.375, 0.25), "excess": "0.125"}
+    expected = {"instance": {"x": 0.375}, "sizes": {}, "sides": (0.375, 0.25), "excess": "0.125"}
     assert own.shown((0.375,)) == expected
     found = verify(small)
     assert found.answer == "false"
@@ -198,9 +198,9 @@ def test_domains_of_the_spaces() -> None:
     cells = list(own.cells())
     assert len(cells) == 2 * 2 * 3
     assert cells[0] == ((0, 1), (0, 1), (-3, 3), (-1, -1), (-1, -1), (1, 1))
-    points = own._points(np.array([0.5, 0.25, -9.0, -1.0, 1.0, 2.0]))
+    points = own._points(np.array([0.5, 0.25, -2.0, -1.0, 1.0, 2.0]))
     assert points["x"].tolist() == [0.5, 0.25]
-    assert float(points["r"]) == -3  # a point of the ball, whatever the raw number is
+    assert float(points["r"]) == -2
     assert points["s"].tolist() == [-1, 1]
     assert float(points["k"]) == 2
     whole = verify(mixed)
@@ -222,7 +222,7 @@ def test_limits_of_what_is_gone_through() -> None:
             continue
         with pytest.raises(BadArgument, match="combinations"):
             next(cells)
-    for count, fine in ((0, False), (1, True), (3, True), (4, False)):
+    for count, fine in ((0, False), (1, True), (6, True), (7, False)):
         more = {"x": Box(count)} if count else {}
         own = lemma(s=Signs(), **more)(
             (lambda s, x: (0.0 * s, 1.0 + 0 * jnp.sum(x))) if count else (lambda s: (0.0 * s, 1.0))

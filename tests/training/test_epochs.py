@@ -10,33 +10,65 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, normal, stream
-from headcount.papers.wu2023.vit import BLOCKS, VisionTransformer, collapse, lecun_vision
+from headcount.papers.wu2023.vit import (
+    BLOCKS,
+    READOUTS,
+    STARTS,
+    VisionTransformer,
+    collapse,
+    vision_start,
+)
 from headcount.training import EpochTraining, cross_entropy, sign_regression
 
 P, T, D, N = 5, 6, 3, 40
 
 
 def uncollapsed(model, params, x):
-    """The twin: queries, keys and values of all d_m features, token by token, no product."""
-    z = x @ params.E + params.positions
-    q, k, v = z @ params.W_Q.T, z @ params.W_K.T, z @ params.W_V.T
-    mixed = jax.nn.softmax(model.tau0 * q @ k.T, axis=-1) @ v
-    hidden = mixed @ params.W_H.T
-    hidden = hidden + z if model.block == "residual" else hidden
-    hidden = hidden if model.block == "linear" else jnp.maximum(hidden, 0)
-    return params.W_O @ hidden.mean(axis=0) + params.b
+    """The twin: queries, keys and values of all d_m features, no product of two matrices."""
+    parts = BLOCKS[model.block]
+
+    def norm(which, z):
+        if "norm" not in parts:
+            return z
+        scaled = (z - z.mean(axis=1, keepdims=True)) / jnp.sqrt(z.var(axis=1) + 1e-6)[:, None]
+        return params.scales[which][None] * scaled + params.shifts[which][None]
+
+    z = x @ params.E
+    if model.readout == "class":
+        z = jnp.pad(z, ((1, 0), (0, 0)))
+    z = z + params.positions
+    u = norm(0, z)
+    q, k, v = u @ params.W_Q.T, u @ params.W_K.T, u @ params.W_V.T
+    h = jax.nn.softmax(model.tau0 * q @ k.T, axis=-1) @ v @ params.W_H.T
+    if model.block == "relu":
+        h = jnp.maximum(h, 0)
+    if "residual" in parts:
+        h = z + h
+    if "mlp" in parts:
+        s = norm(1, h) @ params.W_1.T + params.b_1[None]
+        gelu = s * (1 + jnp.tanh((2 / jnp.pi) ** 0.5 * (s + 0.044715 * s**3))) / 2
+        h = gelu @ params.W_2.T + params.b_2[None] + (h if "residual" in parts else 0.0)
+    h = norm(2, h)
+    return params.W_O @ (h[0] if model.readout == "class" else h.mean(axis=0)) + params.b
 
 
-def problem(d_m, block="relu", outputs=4, dtype="float64"):
-    model = VisionTransformer(P, T, D, d_m, d_m**-0.5, outputs, block)
+def problem(d_m, block="vit", outputs=4, dtype="float64", readout="mean"):
+    model = VisionTransformer(P, T, D, d_m, d_m**-0.5, outputs, block, readout)
     x = normal(stream(0, "x"), (N, T, P))
     labels = np.arange(N) % outputs
-    return model, lecun_vision(model, 1), jnp.asarray(x, dtype), jnp.asarray(labels)
+    params = vision_start(model, 1)
+    moved = {"scales": 0.1, "shifts": 0.2, "b_1": 0.3, "b_2": 0.1}
+    params = params._replace(
+        **{n: getattr(params, n) + c * normal(stream(2, n), np.shape(getattr(params, n)))
+           for n, c in moved.items()}
+    )  # fmt: skip
+    return model, params, jnp.asarray(x, dtype), jnp.asarray(labels)
 
 
+@pytest.mark.parametrize("readout", READOUTS)
 @pytest.mark.parametrize("block", BLOCKS)
-def test_the_model_is_its_uncollapsed_twin(block):
-    model, params, x, _ = problem(7, block)
+def test_the_model_is_its_uncollapsed_twin(block, readout):
+    model, params, x, _ = problem(7, block, readout=readout)
     for sample in x[:3]:
         np.testing.assert_allclose(
             model(params, sample), uncollapsed(model, params, sample), rtol=1e-12
@@ -60,7 +92,7 @@ def test_collapsed_training_is_the_uncollapsed_one_momentum_included(block):
     """Parameters of all d_m features, after 3 epochs of batches with momentum, to rounding."""
     model, params, x, labels = problem(50, block)
     narrow = collapse(model, params)
-    rule = {"loss": cross_entropy, "eta": 0.3, "beta": 0.9, "batch_size": 8}
+    rule = {"loss": cross_entropy, "eta": 0.1, "beta": 0.9, "batch_size": 8}
     fast = EpochTraining(narrow.model, **rule)
     slow = EpochTraining(lambda theta, sample: uncollapsed(model, theta, sample), **rule)
     ours, twin = fast.start(narrow.params, "float64"), slow.start(params, "float64")
@@ -75,7 +107,7 @@ def test_collapsed_training_is_the_uncollapsed_one_momentum_included(block):
 
 
 def test_an_epoch_is_heavy_ball_on_a_shuffled_pass():
-    model, params, x, labels = problem(4, outputs=1)
+    model, params, x, labels = problem(4, "relu", outputs=1)
     y = np.where(np.asarray(labels) + np.arange(N) % 2, 1.0, -1.0)
     training = EpochTraining(model, sign_regression, eta=0.2, beta=0.5, batch_size=12)
     state = training.start(params, "float64")
@@ -114,5 +146,16 @@ def test_losses_and_refusals():
         training.advance(training.start(params, "float64"), x, labels, stream(0, "b"))
     with pytest.raises(BadArgument, match="must be below 1"):
         EpochTraining(model, cross_entropy, 0.1, 1.0, 8)
-    with pytest.raises(BadArgument, match="choose from: relu, residual, linear"):
+    with pytest.raises(BadArgument, match="choose from: vit, no-norm"):
         VisionTransformer(P, T, D, 8, 1.0, 2, "gelu")
+
+
+def test_a_start_has_the_sizes_that_it_names():
+    model = VisionTransformer(49, 16, 64, 1000, 0.1, 10)
+    for init, sizes in zip(STARTS, ((1 / 7, 1 / 8, 1000**-0.5), (0.02,) * 3), strict=True):
+        params = vision_start(model, 0, init)
+        found = [np.std(params.E), np.std(params.W_Q), np.std(params.W_H)]
+        np.testing.assert_allclose(found, sizes, rtol=0.05)  # of 3136 numbers at least
+        assert np.all(params.scales == 1)
+        assert not np.any(params.b_1)
+        assert abs(np.std(params.positions) / 0.02 - 1) < 0.1

@@ -312,8 +312,8 @@ def test_devices_and_lists() -> None:
     assert _listed("keep", ["a", "b"]) == ("a", "b")
     for pair in (3, (1,), (1, 2, 3), [1, 2]):
         with pytest.raises(BadArgument, match="validation"):
-            _validation(pair)
-    x, y = _validation((np.ones((2, 1, 1)), [1, 2]))
+            _validation(pair, None, losses["mean-squared"])
+    x, y = _validation((np.ones((2, 1, 1)), [1, 2]), None, losses["mean-squared"])
     assert (x.shape, y.dtype) == ((2, 1, 1), np.float64)
     assert stack_seeds([{"a": 1.0}, {"a": 2.0}])["a"].tolist() == [1.0, 2.0]
     with pytest.raises(BadArgument, match="must hold numbers"):

@@ -142,22 +142,32 @@ def _rows(report: Audit, everything: bool) -> list[Verdict]:
 
 
 def _cells(verdict: Verdict) -> tuple[str, ...]:
-    from ..theory import claims, ordered
+    from ..core._rounding import ordered
+    from ..theory import claims
 
     claim = claims[verdict.claim]
     name = verdict.claim.removeprefix(f"{claim.paper}/")
     label = name if verdict.variant == claim.default else f"{name} ({verdict.variant})"
-    left, right = ordered(verdict.lhs, verdict.rhs)
+    measured, bound = ordered(verdict.measured, verdict.bound)
     if verdict.outcome in AGREEING and math.isclose(verdict.lhs, verdict.rhs, rel_tol=1e-9):
-        left = right = f"{verdict.rhs:.3g}"  # what differs by rounding is shown as equal
-    numbers = ("-" if text == "nan" else text for text in (left, right, _ratio(verdict)))
-    return (label, claim.equations, *numbers, str(verdict.outcome))
+        measured = bound = f"{verdict.rhs:.3g}"  # what differs by rounding is shown as equal
+    sign = SIGNS[verdict.direction] if bound != "nan" else ""
+    numbers = ("-" if text == "nan" else text for text in (measured, bound))
+    shown = [number if number == "-" else f"{sign}{number}" for number in numbers]
+    shown[0] = shown[0].removeprefix(sign)
+    return (label, claim.equations, *shown, _ratio(verdict), str(verdict.outcome))
 
 
 def _ratio(verdict: Verdict) -> str:
-    """Never on the other side of 1 than the verdict."""
-    from ..theory import round_down, round_up
+    """The side that must be smaller over the other; none of an equality or of unlike signs.
 
+    Never on the other side of 1 than the verdict.
+    """
+    from ..core._rounding import round_down, round_up
+
+    unlike = not verdict.lhs * verdict.rhs > 0
+    if verdict.direction == "equality" or unlike or math.isnan(verdict.ratio):
+        return "-"
     if verdict.outcome == "violated":
         close = verdict.ratio < 1.00001
         return f"1 + {round_down(verdict.ratio - 1, 2)}" if close else round_down(verdict.ratio, 6)
@@ -173,9 +183,8 @@ STYLES = {"violated": "bold red", "holds vacuously": "yellow", "not applicable":
 AGREEING = ("holds", "holds vacuously")
 NAME_WIDTH = 15
 """Of a claim's name in a terminal of 80 columns."""
-ABOUT_EQUALITIES = (
-    "Where a claim is an equality, the ratio is the difference over what rounding allows."
-)
+SIGNS = {"upper": "<= ", "lower": ">= ", "equality": "= "}
+ABOUT_RATIOS = "ratio: the side that must be smaller over the other; none where signs differ."
 
 
 def _at_hyphens(name: str, width: int) -> str:
@@ -195,8 +204,6 @@ def _show(report: Audit, everything: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..theory import claims
-
     console = Console()
     console.print(f"{report.setting.describe()}, seeds {list(report.seeds)}", highlight=False)
     for note in report.notes:
@@ -212,12 +219,13 @@ def _show(report: Audit, everything: bool) -> None:
         style = STYLES.get(str(verdict.outcome), "")
         table.add_row(_at_hyphens(name, NAME_WIDTH), *rest, style=style)
     console.print(table)
-    if any(claims[verdict.claim].kind == "identity" for verdict in _rows(report, everything)):
-        console.print(ABOUT_EQUALITIES, highlight=False)
+    console.print(ABOUT_RATIOS, highlight=False)
     for verdict in _rows(report, everything):
         if verdict.outcome in ("violated", "not applicable", "inconclusive"):
             line = f"{verdict.claim} ({verdict.variant}), {verdict.outcome}: {verdict.message}"
             console.print(line, highlight=False)
+    for line in _not_asked(report):
+        console.print(line, highlight=False)
     for title, rows in report.findings.items():
         found = Table(title=title, title_justify="left", show_header=False)
         for name, value in rows.items():
@@ -239,6 +247,15 @@ def _counted(report: Audit, everything: bool) -> str:
     listed = sorted(found.items(), key=lambda pair: order.index(pair[0]))
     words = ", ".join(f"{count} {outcome}" for outcome, count in listed)
     return f"{sum(found.values())} claims: {words}"
+
+
+def _not_asked(report: Audit) -> list[str]:
+    """The claims without a verdict, by reason."""
+    lines = [
+        f"{', '.join(one.split('/', 1)[1] for one in ids)}: {reason}"
+        for reason, ids in report.not_asked.items()
+    ]
+    return ["not asked, as this run is no instance (`headcount falsify` asks them):", *lines]
 
 
 def _number(value: Any) -> str:
@@ -273,6 +290,7 @@ def _markdown(report: Audit, everything: bool) -> str:
     shown = _rows(report, everything)
     lines = [f"# Audit: {report.setting.describe()}", "", *report.notes, ""]
     lines += _pipes(HEADINGS, [_cells(v) for v in shown])
+    lines += ["", *(f"- {line}" for line in _not_asked(report))]
     hypotheses = [
         (v.claim, c.name, f"{c.value:.4g}", f"{c.threshold:.4g}", f"{c.margin:.4g}")
         for v in shown

@@ -8,14 +8,14 @@ from ._flags import Flag
 from ._output import print_json
 
 if TYPE_CHECKING:
-    from ..theory import Claim, Explanation
+    from ..theory import Claim, Explanation, Form
 
 
 def explain_command(claim: str, /, *, json: Flag = False) -> int:
     """Explain a claim: statement, formula, hypotheses, variants, errata, certificates, tightness.
 
     Tightness is the largest known ratio of left to right side: 1 means that the bound is reached,
-    above 1 that this form of the claim is false.
+    above 1 that this form has a counterexample.
 
     Parameters
     ----------
@@ -59,8 +59,10 @@ def _show(found: Explanation) -> None:
             say(f"- {hypothesis.name}", indent=2)
     say("\nForms")
     ratios = {one.variant: one for one in found.tightest}
-    for name, variant in claim.variants.items():
+    for name, variant in claim.forms.items():
         say(f"- {name}{_marks(claim, name)}: {variant.text}", indent=2)
+        for line in _told(variant):
+            say(line, indent=4)
         if name in ratios:
             one = ratios[name]
             sizes = ", ".join(f"{k} {'x'.join(map(str, s))}" for k, s in one.sizes.items())
@@ -82,6 +84,15 @@ def _show(found: Explanation) -> None:
 def _marks(claim: Claim, name: str) -> str:
     """What is said in brackets about a form."""
     used = "the one used here" if name == claim.default else ""
-    false = "false: a counterexample is known" if claim.variants[name].fails else ""
-    marks = ", ".join(mark for mark in (used, false) if mark)
-    return f" ({marks})" if marks else ""
+    marks = ", ".join(mark for mark in (used, claim.forms[name].role) if mark)
+    return f" ({marks})"
+
+
+def _told(form: Form) -> list[str]:
+    """The paper's words; of a refuted form what that means, and who has looked at it."""
+    lines = [form.quotation] if form.quotation else []
+    if form.fails:
+        lines.append(f"Counterexample known: {form.called}.")
+        lines += [f"Most charitable reading: {form.defence}"] * bool(form.defence)
+        lines += [f"Second look: {form.checked}"] * bool(form.checked)
+    return lines

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from ._export import export_to
 from ._flags import Whole
+from ._meaning import called, meaning
 from ._output import check_writable, print_json
 
 VIOLATED = 3
@@ -57,8 +58,8 @@ def falsify_command(
         Do not ask before a file outside the current folder is run.
     json
         Print one JSON object: claim, variant, worst_ratio, violated, instances, certificate,
-        proved, sizes, instance; for a lemma also per_size and growth. Several lemmas or variants
-        of a file make a list.
+        proved, sizes, instance, called (what a violation means); for a lemma also per_size
+        and growth. Several lemmas or variants of a file make a list.
     """
     from rich.console import Console
 
@@ -86,7 +87,8 @@ def falsify_command(
             path = str(result.certificate.write(out / result.certificate.file_name))
         code = VIOLATED if strict and result.violated else code
         if json:
-            shown.append(result.to_json(path))
+            words = called(chosen, result.variant) if result.violated else ""
+            shown.append({**result.to_json(path), "called": words})
         else:
             _print(chosen, result, path, claim if is_lemma_file(claim) else None)
     export_to(export, *last)
@@ -115,6 +117,9 @@ def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None
         console.print(f"    {sizes}: {row.shown}", highlight=False)
     for sentence in result.growth:
         console.print(f"  {sentence}", highlight=False)
+    if result.proved or (result.violated and result.certificate is not None):
+        for line in meaning(chosen, result.variant):
+            console.print(f"  {line}", highlight=False, markup=False)
     if result.shown is not None:
         _show_paste(console, result)
     elif result.violated:

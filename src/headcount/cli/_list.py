@@ -12,7 +12,8 @@ from ._output import print_json
 def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """List models, initialisations, data models, optimisers, figures, claims and facts.
 
-    Behind a fact stands what `headcount verify` says about it.
+    Behind a fact stands what `headcount verify` says about it, behind a claim what the refutation
+    of one of its forms is called.
 
     Parameters
     ----------
@@ -27,10 +28,23 @@ def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> in
     from rich.table import Table
 
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    names["claims"] = _with_words(names["claims"])
     for kind, entries in names.items():
         table.add_row(f"[bold]{kind}[/bold]", ", ".join(entries))
     Console().print(table)
     return 0
+
+
+def _with_words(names: list[str]) -> list[str]:
+    """Behind a claim with a refuted form of the paper's own stands what that is called."""
+    from ..theory import BRIEFLY, claims
+
+    shown = []
+    for name in names:
+        forms = claims[name].forms.values()
+        words = dict.fromkeys(BRIEFLY[f.role] for f in forms if f.fails and f.role != "ours")
+        shown.append(f"{name} ({', '.join(words)})" if words else name)
+    return shown
 
 
 def known_names() -> dict[str, list[str]]:

@@ -41,11 +41,12 @@ def recheck_command(
         Do not ask before a file outside the current folder is run.
     json
         Print one JSON object: claim, variant, confirmed, outcome, ratio, arithmetic, hypotheses,
-        message.
+        message, called (what the violation means).
     """
     from ..core import BadArgument
     from ..theory import certificate_named, claims, read_certificate, recheck
     from ._lemmas import lemmas_from
+    from ._meaning import called, meaning
 
     chosen = None
     if lemma is not None:
@@ -57,13 +58,13 @@ def recheck_command(
     own = claims[certificate.claim] if chosen is None else chosen
     export_to(export, own, certificate if result.confirmed else None)
     if json:
-        print_json(result.to_json())
+        words = called(own, result.variant) if result.confirmed else ""
+        print_json({**result.to_json(), "called": words})
     else:
         print(f"{result.claim} ({result.variant}): {result.message}")
         if result.confirmed:
-            plain = result.variant in ("printed", "stated")
-            form = f"as {result.variant}" if plain else f"in the form {result.variant!r}"
-            print(f"  {result.claim} is false {form}")
+            for line in meaning(own, result.variant):
+                print(f"  {line}")
         print(f"  evaluated by {result.arithmetic}")
         for check in result.hypotheses:
             print(f"  {check.shown}")

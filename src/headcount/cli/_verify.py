@@ -26,7 +26,7 @@ def verify_command(
 ) -> int:
     """Prove lhs <= rhs on the whole domain by interval branch and bound, or find a counterexample.
 
-    For lemmas with one to three real variables in a Box or a Ball (signs and integers besides).
+    For lemmas with one to six real variables in a bounded space (signs and integers besides).
     Exit code 0: proved; 1: some of the domain stays open, or no point of it meets the hypotheses;
     3: false.
 

@@ -1,12 +1,18 @@
-"""Losses: what one sample contributes, and how samples are added up."""
+"""Losses: what one sample contributes, and how samples are added up.
+
+Outputs are numbers f: (n,), or vectors f: (n, k), over which a loss adds up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Float
 
 from ._checks import check_kind
@@ -16,15 +22,21 @@ from ._registry import Registry
 from ._types import Array
 
 Vector = Float[Array, "n"]
+Outputs = Float[Array, "n *k"]
+Labels = Any
+"""Numbers like the outputs, or the class of each sample."""
 
 
 @dataclass(frozen=True)
 class Loss(Named):
-    """L = weight(n) * sum_j pointwise(f_j, y_j); slope is the derivative in f."""
+    """L = weight(n) * sum_j pointwise(f_j, y_j); slope is the derivative in f.
+
+    `labels` are "real" (numbers like the outputs), "signs" (-1 and +1) or "classes" (0..k-1).
+    """
 
     name: str
-    pointwise: Callable[[Vector, Vector], Vector]
-    slope: Callable[[Vector, Vector], Vector]
+    pointwise: Callable[[Outputs, Labels], Vector]
+    slope: Callable[[Outputs, Labels], Outputs]
     weight: Callable[[int], float]
     labels: str = "real"
 
@@ -37,11 +49,17 @@ class Loss(Named):
 losses: Registry[Loss] = Registry("loss")
 """Losses by name."""
 
+
+def _added(parts: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The sum over the outputs of each sample; a number is one sample with one output."""
+    return parts if parts.ndim < 2 else jnp.sum(parts.reshape(len(parts), -1), axis=1)
+
+
 MEAN_SQUARED = losses.register(
     "mean-squared",
     Loss(
         "mean-squared",
-        pointwise=lambda f, y: (f - y) ** 2,
+        pointwise=lambda f, y: _added((f - y) ** 2),
         slope=lambda f, y: 2 * (f - y),
         weight=lambda n: 1 / n,
     ),
@@ -52,7 +70,7 @@ HALF_SQUARED_SUM = losses.register(
     "half-squared-sum",
     Loss(
         "half-squared-sum",
-        pointwise=lambda f, y: 0.5 * (f - y) ** 2,
+        pointwise=lambda f, y: _added(0.5 * (f - y) ** 2),
         slope=lambda f, y: f - y,
         weight=lambda n: 1.0,
     ),
@@ -63,7 +81,7 @@ LOGISTIC = losses.register(
     "logistic",
     Loss(
         "logistic",
-        pointwise=lambda f, y: jax.nn.softplus(-y * f),
+        pointwise=lambda f, y: _added(jax.nn.softplus(-y * f)),
         slope=lambda f, y: -y * jax.nn.sigmoid(-y * f),
         weight=lambda n: 1 / n,
         labels="signs",
@@ -72,14 +90,38 @@ LOGISTIC = losses.register(
 """(1/n) sum_j log(1 + exp(-y_j f_j)), labels +-1."""
 
 
-def loss_of(loss: Loss | str) -> Loss:
-    """The loss itself, or the registered one of this name."""
-    fix = f"use {', '.join(losses)}"
-    return losses[loss] if isinstance(loss, str) else check_kind("loss", loss, Loss, fix=fix)
+CROSS_ENTROPY = losses.register(
+    "cross-entropy",
+    Loss(
+        "cross-entropy",
+        pointwise=optax.losses.softmax_cross_entropy_with_integer_labels,
+        slope=lambda f, y: jax.nn.softmax(f) - jax.nn.one_hot(y, f.shape[-1], dtype=f.dtype),
+        weight=lambda n: 1 / n,
+        labels="classes",
+    ),
+)
+"""(1/n) sum_j log sum_k exp(f_jk - f_j y_j), classes y_j in 0..k-1."""
+
+
+def loss_of(loss: Loss | str | Callable[[Any, Any], Any]) -> Loss:
+    """The loss itself, the registered one of this name, or the mean of a function of (f_j, y_j)."""
+    if isinstance(loss, str):
+        return losses[loss]
+    if callable(loss) and not isinstance(loss, Loss):
+        return _own_loss(loss)
+    fix = f"use {', '.join(losses)} or a function of one output and one label"
+    return check_kind("loss", loss, Loss, fix=fix)
+
+
+@lru_cache(maxsize=64)
+def _own_loss(function: Callable[[Any, Any], Any]) -> Loss:
+    name = getattr(function, "__name__", type(function).__name__)
+    slope = jax.vmap(jax.grad(function))
+    return Loss(f"own ({name})", jax.vmap(function), slope, lambda n: 1 / n, labels="any")
 
 
 @own_precision
-def total(loss: Loss | str, f: Vector, y: Vector) -> Float[Array, ""]:
+def total(loss: Loss | str, f: Outputs, y: Labels) -> Float[Array, ""]:
     """The loss of outputs f on labels y."""
     chosen = loss_of(loss)
     return chosen.weight(f.shape[0]) * jnp.sum(chosen.pointwise(f, y))

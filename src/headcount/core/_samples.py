@@ -14,8 +14,8 @@ Samples = Any
 """An array, or a pytree of arrays, with the samples along the first axis."""
 
 
-def as_samples(argument: str, x: Any, dtype: str) -> Samples:
-    """Finite NumPy arrays of one length; floats in `dtype`, ids and masks as they are."""
+def as_samples(argument: str, x: Any, dtype: str | None) -> Samples:
+    """Finite NumPy arrays of one length; floats in `dtype` if given, ids and masks as they are."""
     samples = jax.tree.map(lambda leaf: _numbers(argument, leaf, dtype), x)
     lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(samples)}
     if len(lengths) > 1:
@@ -48,7 +48,7 @@ def sample_shapes(x: Any, dtype: str | None = None) -> Any:
     return jax.tree.map(one, x)
 
 
-def _numbers(argument: str, value: Any, dtype: str) -> np.ndarray:
+def _numbers(argument: str, value: Any, dtype: str | None) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -59,4 +59,4 @@ def _numbers(argument: str, value: Any, dtype: str) -> np.ndarray:
         return array
     check_finite(argument, array)
     with np.errstate(over="ignore"):  # what is made of it is checked
-        return array.astype(dtype, copy=False)
+        return array if dtype is None else array.astype(dtype, copy=False)

@@ -5,6 +5,9 @@ from ._convergence import Limit as Limit
 from ._convergence import kernel_rate as kernel_rate
 from ._convergence import limit_ntk as limit_ntk
 from ._convergence import register_limit as register_limit
+from ._curvature import SpectralDensity as SpectralDensity
+from ._curvature import gauss_newton as gauss_newton
+from ._curvature import spectral_density as spectral_density
 from ._drift import drift as drift
 from ._drift import kernel_distance as kernel_distance
 from ._drift import relative_change as relative_change

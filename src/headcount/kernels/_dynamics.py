@@ -16,7 +16,7 @@ from ..core import MEAN_SQUARED, Array, BadArgument, Loss, check_shape, float64,
 from ..core._results import mappable
 from ..core._shown import Shown
 from ._linearised import check_labels, check_schedule
-from ._regression import check_kernel, check_targets, spectrum_of
+from ._regression import Kernel, applied, check_cross, check_kernel, check_targets, spectrum_of
 
 if TYPE_CHECKING:
     import xarray
@@ -31,70 +31,80 @@ class KernelTrajectory(Shown):
     `predict` gives the function anywhere.
     """
 
-    times: Num[Array, "k"]
-    train: Float[Array, "k n"]
-    test: Float[Array, "k n_test"] | None
-    loss: Float[Array, "k"]
-    coefficients: Float[Array, "k n"]
+    times: Num[Array, "t"]
+    train: Float[Array, "t n *k"]
+    test: Float[Array, "t n_test *k"] | None
+    loss: Float[Array, "t"]
+    coefficients: Float[Array, "t n *k"]
     kind: str
     loss_name: str
 
     def predict(
-        self, kernel: Float[Array, "n_new n"], f0: Float[Array, "n_new"] | float = 0.0
-    ) -> Float[Array, "k n_new"]:
+        self, kernel: Kernel, f0: Float[Array, "n_new *k"] | float = 0.0
+    ) -> Float[Array, "t n_new *k"]:
         """The outputs at new points, at every recorded time."""
-        check_shape("kernel", kernel, (None, self.coefficients.shape[1]))
-        return np.asarray(f0) + self.coefficients @ np.asarray(kernel, np.float64).T
+        K = check_cross("kernel", kernel, self.coefficients.shape[1:])
+        return np.asarray(f0) + np.stack([applied(K, one) for one in self.coefficients])
 
     def to_xarray(self) -> xarray.Dataset:
         """Outputs, loss and coefficients over the recorded times."""
         import xarray
 
         axis = "time" if self.kind == "flow" else "step"
+        more = ("output",) * (self.train.ndim - 2)
         variables: dict[str, Any] = {
-            "train": ((axis, "sample"), self.train),
-            "coefficients": ((axis, "sample"), self.coefficients),
+            "train": ((axis, "sample", *more), self.train),
+            "coefficients": ((axis, "sample", *more), self.coefficients),
             "loss": ((axis,), self.loss),
         }
         if self.test is not None:
-            variables["test"] = ((axis, "test_sample"), self.test)
+            variables["test"] = ((axis, "test_sample", *more), self.test)
         attributes = {"loss": self.loss_name, "kind": self.kind}
         return xarray.Dataset(variables, coords={axis: self.times}, attrs=attributes)
 
 
 @dataclass(frozen=True)
 class _Problem:
-    K: Float[Array, "n n"]
-    y: Float[Array, "n"]
-    f0: Float[Array, "n"]
-    K_test: Float[Array, "n_test n"] | None
-    f0_test: Float[Array, "n_test"]
+    K: Kernel
+    y: Any
+    f0: Float[Array, "n *k"]
+    K_test: Kernel | None
+    f0_test: Float[Array, "n_test *k"]
 
 
 def _problem(kernel: Any, y: Any, f0: Any, kernel_test: Any, f0_test: Any, loss: Loss) -> _Problem:
-    K = check_kernel("kernel", kernel)
-    n = len(K)
-    check_shape("y", y, (n,))
-    targets = check_targets("y", y, n)
+    check_kernel("kernel", kernel)
+    K = np.asarray(kernel, np.float64)
+    if loss.labels == "classes":
+        if K.ndim != 4:
+            problem = "is no kernel of several outputs"
+            raise BadArgument(
+                "kernel", f"array of shape {K.shape}", problem, fix="use (n, k, n, k)"
+            )
+        targets: Any = np.asarray(y)
+        check_shape("y", targets, (len(K),))
+        shape = K.shape[:2]
+    else:
+        targets = check_targets("y", y, K)
+        shape = targets.shape
     check_labels(loss, targets)
-    start = check_targets("f0", np.broadcast_to(np.asarray(f0, np.float64), (n,)), n)
+    start = check_targets("f0", np.broadcast_to(np.asarray(f0, np.float64), shape), K)
     if kernel_test is None:
-        return _Problem(K, targets, start, None, np.zeros(0))
-    check_shape("kernel_test", kernel_test, (None, n))
-    K_test = np.asarray(kernel_test, np.float64)
-    start_test = np.broadcast_to(np.asarray(f0_test, np.float64), (len(K_test),))
+        return _Problem(K, targets, start, None, np.zeros((0, *shape[1:])))
+    K_test = check_cross("kernel_test", kernel_test, shape)
+    start_test = np.broadcast_to(np.asarray(f0_test, np.float64), (len(K_test), *shape[1:]))
     return _Problem(K, targets, start, K_test, start_test)
 
 
 def kernel_flow(
-    kernel: Float[Array, "n n"],
-    y: Float[Array, "n"],
+    kernel: Kernel,
+    y: Any,
     times: Num[Array, "k"] | Sequence[int | float],
     *,
     loss: Loss | str = MEAN_SQUARED,
-    f0: Float[Array, "n"] | float = 0.0,
-    kernel_test: Float[Array, "n_test n"] | None = None,
-    f0_test: Float[Array, "n_test"] | float = 0.0,
+    f0: Float[Array, "n *k"] | float = 0.0,
+    kernel_test: Kernel | None = None,
+    f0_test: Float[Array, "n_test *k"] | float = 0.0,
     cutoff: float | None = None,
 ) -> KernelTrajectory:
     """Gradient flow of a squared loss in closed form, at any times in [0, infinity].
@@ -110,12 +120,16 @@ def kernel_flow(
         raise BadArgument("times", times, "must be numbers >= 0 (infinity allowed)", fix="use [0.]")
     problem = _problem(kernel, y, f0, kernel_test, f0_test, loss)
     rate = loss.weight(len(problem.y)) * _curvature(loss)
-    spectrum = spectrum_of(problem.K, cutoff)
+    spectrum = spectrum_of(kernel, cutoff)
     values = np.where(spectrum.kept, spectrum.values, 1.0)
     learned = np.where(spectrum.kept, -np.expm1(-rate * np.outer(at, values)), 0.0)
-    gap = spectrum.vectors.T @ (problem.y - problem.f0)
-    coefficients = (learned / values * gap) @ spectrum.vectors.T
-    train = problem.f0 + (learned * gap) @ spectrum.vectors.T
+    gap = spectrum.vectors.T @ (problem.y - problem.f0).reshape(len(values), -1)
+
+    def over_time(shares: Any) -> Any:
+        moved = np.einsum("jv,tv,vk->tjk", spectrum.vectors, shares, gap, optimize=True)
+        return moved.reshape(len(at), *problem.y.shape)
+
+    coefficients, train = over_time(learned / values), problem.f0 + over_time(learned)
     return _trajectory(problem, at, train, coefficients, "flow", loss)
 
 
@@ -136,15 +150,15 @@ def _curvature(loss: Loss) -> float:
 
 
 def kernel_descent(
-    kernel: Float[Array, "n n"],
-    y: Float[Array, "n"],
+    kernel: Kernel,
+    y: Any,
     *,
     eta: float,
     steps: int,
     loss: Loss | str = MEAN_SQUARED,
-    f0: Float[Array, "n"] | float = 0.0,
-    kernel_test: Float[Array, "n_test n"] | None = None,
-    f0_test: Float[Array, "n_test"] | float = 0.0,
+    f0: Float[Array, "n *k"] | float = 0.0,
+    kernel_test: Kernel | None = None,
+    f0_test: Float[Array, "n_test *k"] | float = 0.0,
     radius: float | None = None,
     record_every: int = 1,
 ) -> KernelTrajectory:
@@ -173,19 +187,19 @@ def _descend(
     loss: Loss,
     records: int,
     every: int,
-    K: Float[Array, "n n"],
-    y: Float[Array, "n"],
-    f0: Float[Array, "n"],
+    K: Kernel,
+    y: Any,
+    f0: Float[Array, "n *k"],
     eta: Float[Array, ""],
     radius: Float[Array, ""],
-) -> tuple[Float[Array, "k n"], Float[Array, "k n"]]:
+) -> tuple[Float[Array, "t n *k"], Float[Array, "t n *k"]]:
     weight = loss.weight(len(y))
 
     def step(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
         coefficients, change = carry
         coefficients = coefficients - eta * weight * loss.slope(f0 + change, y)
-        change = K @ coefficients
-        length = jnp.sqrt(jnp.maximum(coefficients @ change, 0.0))
+        change = jnp.tensordot(K, coefficients, axes=K.ndim // 2)
+        length = jnp.sqrt(jnp.maximum(jnp.vdot(coefficients, change), 0.0))
         shrink = jnp.where(length > radius, radius / jnp.where(length > 0, length, 1.0), 1.0)
         return (shrink * coefficients, shrink * change), None
 
@@ -203,15 +217,15 @@ def _descend(
 
 def _trajectory(
     problem: _Problem,
-    times: Num[Array, "k"],
-    train: Float[Array, "k n"],
-    coefficients: Float[Array, "k n"],
+    times: Num[Array, "t"],
+    train: Float[Array, "t n *k"],
+    coefficients: Float[Array, "t n *k"],
     kind: str,
     loss: Loss,
 ) -> KernelTrajectory:
     test = None
     if problem.K_test is not None:
-        test = problem.f0_test + coefficients @ problem.K_test.T
+        test = problem.f0_test + np.stack([applied(problem.K_test, one) for one in coefficients])
     with float64():
         losses = jax.vmap(lambda f: total(loss, f, problem.y))(jnp.asarray(train))
     return KernelTrajectory(
@@ -241,7 +255,7 @@ class TrajectoryGap(Shown):
 
 def compare_runs(
     predicted: KernelTrajectory,
-    outputs: Float[Array, "k n"],
+    outputs: Float[Array, "t n *k"],
     times: Num[Array, "k"] | Sequence[int | float],
     *,
     on: str = "train",
@@ -254,13 +268,13 @@ def compare_runs(
     if on not in ("train", "test") or ours is None:
         raise BadArgument("on", on, "has no predicted outputs", fix='use "train", or kernel_test=')
     at = np.asarray(times)
-    check_shape("outputs", outputs, (len(at), ours.shape[1]))
+    check_shape("outputs", outputs, (len(at), *ours.shape[1:]))
     run = np.asarray(outputs, np.float64)
     common, i, j = np.intersect1d(predicted.times, at, return_indices=True)
     if not len(common):
         raise BadArgument("times", times, "no record in common", fix="record at the same steps")
-    gap = ours[i] - run[j]
+    gap = (ours[i] - run[j]).reshape(len(i), -1)
     rms = np.sqrt(np.mean(gap**2, axis=1))
-    moved = np.sqrt(np.mean((run[j] - run[0]) ** 2, axis=1))
+    moved = np.sqrt(np.mean((run[j] - run[0]).reshape(len(j), -1) ** 2, axis=1))
     relative = np.divide(rms, moved, out=np.full_like(rms, np.nan), where=moved > 0)
     return TrajectoryGap(common, np.max(np.abs(gap), axis=1), rms, relative)

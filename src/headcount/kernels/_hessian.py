@@ -30,12 +30,12 @@ from ..core import (
     stream,
     total,
 )
-from ..core._checks import check_finite_leaves, check_samples
+from ..core._checks import check_finite_leaves
 from ..core._precision import traced
 from ..core._samples import Samples
 from ..models import over_heads
-from ._generic import as_trained
-from ._linearised import check_labels
+from ._curvature import GaussNewton, flat_product
+from ._linearised import check_labels, check_pair
 
 Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 Scalar = Callable[[Any], Float[Array, ""]]
@@ -81,13 +81,13 @@ def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
     return _OfModel(model, lambda f, params, x: f(params, x), (x,))
 
 
-def loss_function(model: Function, loss: Loss | str, x: Samples, y: Float[Array, "n"]) -> Scalar:
+def loss_function(model: Function, loss: Loss | str, x: Samples, y: Any) -> Scalar:
     """params -> the loss of the model on the data."""
-    check_samples(x, y)
+    check_pair(model, x, y)
     chosen = loss_of(loss)
     check_labels(chosen, y)
 
-    def value(f: Function, params: Any, x: Array, y: Array) -> Array:
+    def value(f: Function, params: Any, x: Any, y: Any) -> Array:
         return total(chosen, jax.vmap(f, (None, 0))(params, x), y)
 
     return _OfModel(model, value, (x, y))
@@ -127,6 +127,7 @@ def hessian_extremes(
 ) -> HessianExtremes:
     """The extreme eigenvalues of Hess function(params) by Lanczos, in float64.
 
+    A Gauss-Newton or Fisher matrix (`gauss_newton`) is taken in place of a Hessian.
     Up to `dense_below` parameters the Hessian is formed and diagonalised instead. The start vector
     comes from `seed`; `iterations` limits the products with the Hessian. Groups of equal heads
     count as all their heads: one head of each is set apart (`HeadGroups.split`, which has every
@@ -135,22 +136,19 @@ def hessian_extremes(
     check_count("iterations", iterations)
     check_count("dense_below", dense_below, least=3)
     check_finite_leaves("params", params)
-    if isinstance(function, _OfModel) and any(k > 1 for k in function.multiplicities or ()):
+    if isinstance(function, (_OfModel, GaussNewton)) and any(
+        k > 1 for k in function.multiplicities or ()
+    ):
         model, params = function.model.split(params)
         function = replace(function, model=model)
     with float64():
-        trained, stretched = as_trained(function, cast(params, "float64"))
-        start, unravel = ravel_pytree(stretched)
+        product, start, unravel = flat_product(function, cast(params, "float64"))
         size = start.size
         if size == 0:
             raise BadArgument("params", params, "holds no numbers", fix="give parameters")
 
         def to_params(vector: Float[Array, "p"]) -> Any:
             return over_heads(function, jax.tree.map(np.asarray, unravel(vector)), power=-1)
-
-        @jax.jit
-        def product(v: Float[Array, "p"]) -> Float[Array, "p"]:
-            return hessian_vector_product(lambda p: trained(unravel(p)), start, v)
 
         def apply(v: Float[Array, "p"]) -> Float[Array, "p"]:
             with float64():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +22,8 @@ class LimitKernel(Shown):
     """A kernel at infinite width, by parameter block.
 
     `errors` are standard errors per entry (zero for a closed form); the error of the total is kept
-    apart, because the blocks share their heads. `quadrature_errors`, by block and "total", bound
-    what a numerical integral inside the estimate adds to each entry (empty or zero where there is
-    none).
-    `target_met` is None when no target error was asked for.
+    apart, because the blocks share their heads. `target_met` is None when no target error was
+    asked for.
     """
 
     blocks: dict[str, Float[Array, "n1 n2"]]
@@ -36,24 +34,6 @@ class LimitKernel(Shown):
     heads: int = 0
     target_error: float | None = None
     target_met: bool | None = None
-    quadrature_errors: dict[str, Float[Array, "n1 n2"]] = field(default_factory=dict)
-
-    @property
-    def quadrature_error(self) -> float:
-        """The largest of `quadrature_errors`, relative to the largest entry of the same block."""
-        worst = 0.0
-        for name, bound in self.quadrature_errors.items():
-            entries = self.total if name == "total" else self.blocks[name]
-            largest, most = float(np.max(np.abs(entries))), float(np.max(bound))
-            if most > 0:
-                worst = max(worst, most / largest if largest > 0 else float("inf"))
-        return worst
-
-    def summary(self) -> dict[str, Any]:
-        """The fields, with one number for the quadrature."""
-        shown = super().summary()
-        del shown["quadrature_errors"]
-        return {**shown, "quadrature_error": self.quadrature_error}
 
     @property
     def largest_error(self) -> float:
@@ -71,7 +51,6 @@ class LimitKernel(Shown):
         attributes: dict[str, Any] = {
             "method": self.method,
             "heads": self.heads,
-            "quadrature_error": self.quadrature_error,
             "largest_error": self.largest_error,
         }
         if self.target_error is not None:

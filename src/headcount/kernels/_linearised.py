@@ -21,22 +21,22 @@ from ..core import (
     check_count,
     check_finite,
     check_positive,
-    check_shape,
     float64,
     loss_of,
     total,
 )
 from ..core._checks import check_finite_leaves, check_samples
 from ..core._results import mappable
-from ..core._samples import Samples
+from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
 from ..core._shown import Shown
 from ..models import over_heads
+from ..models._module import as_model
 from ._generic import as_trained
 
 if TYPE_CHECKING:
     import xarray
 
-Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
+Function = Callable[[Any, Any], Float[Array, "*k"]]
 
 
 @mappable("loss_name")
@@ -44,10 +44,10 @@ Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 class LinearisedRun(Shown):
     """Gradient descent on f_lin: outputs and losses at steps 0, every, 2 every, ..., `steps`."""
 
-    steps: Int[Array, "k"]
-    train: Float[Array, "k n"]
-    test: Float[Array, "k n_test"] | None
-    loss: Float[Array, "k"]
+    steps: Int[Array, "t"]
+    train: Float[Array, "t n *k"]
+    test: Float[Array, "t n_test *k"] | None
+    loss: Float[Array, "t"]
     params: Any
     loss_name: str
 
@@ -55,10 +55,11 @@ class LinearisedRun(Shown):
         """Outputs and loss over the recorded steps."""
         import xarray
 
-        variables: dict[str, Any] = {"train": (("step", "sample"), self.train)}
+        more = ("output",) * (self.train.ndim - 2)
+        variables: dict[str, Any] = {"train": (("step", "sample", *more), self.train)}
         variables["loss"] = (("step",), self.loss)
         if self.test is not None:
-            variables["test"] = (("step", "test_sample"), self.test)
+            variables["test"] = (("step", "test_sample", *more), self.test)
         return xarray.Dataset(
             variables, coords={"step": self.steps}, attrs={"loss": self.loss_name}
         )
@@ -68,12 +69,12 @@ def train_linearised(
     model: Function,
     initial: Any,
     x: Samples,
-    y: Float[Array, "n"],
+    y: Any,
     *,
     eta: float,
     steps: int,
     loss: Loss | str = MEAN_SQUARED,
-    x_test: Float[Array, "n_test ..."] | None = None,
+    x_test: Samples | None = None,
     radius: float | None = None,
     record_every: int = 1,
 ) -> LinearisedRun:
@@ -84,21 +85,20 @@ def train_linearised(
     The derivative at initial is traced once; each step costs one product with the Jacobian and one
     with its transpose, which is never formed. Always in float64.
     """
-    _, T, d = check_samples(x, y)
-    if x_test is not None:
-        check_shape("x_test", x_test, (None, T, d))
-        check_finite("x_test", x_test)
+    model, initial = as_model(model, initial)
+    check_pair(model, x, y)
+    seen = as_samples("x", x, "float64")
+    unseen = take_samples(seen, slice(0)) if x_test is None else _unseen(x_test, seen)
     check_finite_leaves("initial", initial)
     loss = loss_of(loss)
     check_labels(loss, y)
+    labels = np.asarray(y) if loss.labels in ("classes", "any") else np.asarray(y, np.float64)
     check_schedule(eta, steps, record_every, radius)
     with float64():
         start = cast(initial, "float64")
-        seen = np.asarray(x, np.float64)
-        unseen = seen[:0] if x_test is None else np.asarray(x_test, np.float64)
         moved, outputs, test_outputs, losses = _descend(
             model, loss, steps // record_every, record_every, start, seen, unseen,
-            np.asarray(y, np.float64), float(eta), np.inf if radius is None else float(radius),
+            labels, float(eta), np.inf if radius is None else float(radius),
         )  # fmt: skip
         params = jax.tree.map(np.asarray, jax.tree.map(jnp.add, start, moved))
     return LinearisedRun(
@@ -119,11 +119,11 @@ def _descend(
     every: int,
     initial: Any,
     x: Samples,
-    x_test: Float[Array, "n_test T d"],
-    y: Float[Array, "n"],
+    x_test: Samples,
+    y: Any,
     eta: Float[Array, ""],
     radius: Float[Array, ""],
-) -> tuple[Any, Float[Array, "k n"], Float[Array, "k n_test"], Float[Array, "k"]]:
+) -> tuple[Any, Float[Array, "t n *k"], Float[Array, "t n_test *k"], Float[Array, "t"]]:
     """How far the parameters moved, and train outputs, test outputs and losses as recorded."""
     n = len(y)
     f_of, start = as_trained(model, initial)
@@ -152,6 +152,29 @@ def _descend(
         for at_start, later in zip(first, recorded, strict=True)
     )
     return over_heads(model, moved, power=-1), outputs, test, losses
+
+
+def _unseen(x_test: Samples, seen: Samples) -> Samples:
+    """Samples of the same kind as those of training; there may be none."""
+    found = jax.tree.map(np.asarray, x_test)
+    shapes = [sample_shapes(part, "float64") for part in (found, seen)]
+    if shapes[0] != shapes[1]:
+        shown, wanted = (", ".join(str(s.shape) for s in jax.tree.leaves(part)) for part in shapes)
+        problem = f"must have shape {wanted}"
+        raise BadArgument("x_test", f"samples of shape {shown}", problem, fix="give the same kind")
+    return as_samples("x_test", found, "float64") if count_samples(found) else found
+
+
+def check_pair(model: Any, x: Samples, y: Any) -> None:
+    """Samples with as many labels; (n, T, d) and numbers for the models of this package."""
+    if hasattr(model, "shapes"):
+        check_samples(x, y)
+        return
+    n = count_samples(as_samples("x", x, "float64"))
+    if np.ndim(y) == 0 or len(y) != n:
+        shown = f"array of shape {np.shape(y)}"
+        raise BadArgument("y", shown, f"does not fit {n} samples", fix="one row a sample")
+    check_finite("y", y)
 
 
 def check_labels(loss: Loss, y: Any) -> None:

@@ -23,6 +23,7 @@ from ..core._memory import available_memory
 from ..core._results import mappable
 from ..core._samples import Samples, count_samples, sample_shapes
 from ..core._shown import Shown
+from ..models._module import as_model
 from ._features import Factors, contract_traced, structured_features
 from ._generic import as_trained, kept_blocks, output_size
 from ._plan import MemoryPlan, require_fit
@@ -130,6 +131,7 @@ def ntk(
 ) -> EmpiricalNTK:
     """The tangent kernel of any f(params, x) between x1 and x2 (x1 with itself by default).
 
+    model: f(params, x), or an equinox module, which brings its parameters where they are None.
     x1, x2: samples along the first axis: an array, ids as integers, or a pytree of such.
 
     blocks: "each" keeps every parameter block beside the total, "total" only their sum.
@@ -163,7 +165,7 @@ def ntk(
     return EmpiricalNTK(
         total=_sealed(total, problem, plan),
         blocks={name: _sealed(array, problem, plan) for name, array in kept.items()},
-        model=model_name(model),
+        model=model_name(problem.model),
         method=problem.method,
         dtype=dtype,
         symmetric=x2 is None,
@@ -214,6 +216,7 @@ def planned(
     n: int | None = None,
 ) -> tuple[Problem, Any, Any, MemoryPlan]:
     """The checked problem, its samples and its memory plan."""
+    model, params = as_model(model, params)
     kept_blocks(params, frozen)
     limit = (
         available_memory() if memory_limit is None else check_count("memory_limit", memory_limit)
@@ -298,6 +301,7 @@ def traced_ntk(
     All at once in memory, in the precision of the arguments, unchecked; `ntk` is the tool for
     everything else. Rows and columns of a multi-output f are (sample, output) pairs in order.
     """
+    model, params = as_model(model, params)
     names = kept_blocks(params, frozen)
     fast = structured_features(model)
     prepared = params if fast is None else fast.prepare(model, params)

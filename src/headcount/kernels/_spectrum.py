@@ -28,6 +28,7 @@ from ..core import (
 from ..core._results import mappable
 from ..core._samples import Samples, count_samples, take_samples
 from ..core._shown import Shown
+from ..models._module import as_model
 from ._features import contract_diagonal, pull_back, push_forward
 from ._generic import pull_back_outputs, push_forward_outputs
 from ._ntk import EmpiricalNTK
@@ -55,6 +56,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
         dtype: str = "float64",
         method: str = "auto",
     ) -> None:
+        model, params = as_model(model, params)
         problem, samples = prepare(
             model, params, x, frozen=tuple(frozen), dtype=dtype, method=method
         )

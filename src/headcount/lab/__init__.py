@@ -53,7 +53,7 @@ from ._plan import make_plan as make_plan
 from ._plan import survey as survey
 from ._processes import ProcessExecutor as ProcessExecutor
 from ._readings import Axis as Axis
-from ._readings import axes as axes
+from ._readings import open_choices as open_choices
 from ._readings import readings as readings
 from ._readings import robustness as robustness
 from ._readings import robustness_sentence as robustness_sentence
@@ -76,7 +76,6 @@ from ._verdicts import everywhere as everywhere
 from ._verdicts import exponent as exponent
 from ._verdicts import fitted_exponent as fitted_exponent
 from ._verdicts import monotone as monotone
-from ._verdicts import ordering as ordering
 from ._verdicts import separation as separation
 from ._verdicts import share as share
 from ._verdicts import threshold as threshold

@@ -43,7 +43,7 @@ class Axis:
         return next(iter(self.values))
 
 
-def axes(file: str, figure: str) -> dict[str, Axis]:
+def open_choices(file: str, figure: str) -> dict[str, Axis]:
     """The axes of a figure from a table [[axis]] each of "package:choices.toml".
 
     A table has `name`, `figures` (a list of names such as "fig5"), `says` (the paper's words and

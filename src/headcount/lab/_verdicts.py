@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -164,22 +164,6 @@ def difference(
     return inside(claim, paired_difference(a, b), expected, "difference", **about)
 
 
-def ordering(
-    claim: str,
-    quantities: Mapping[str, Num[Array, "seed"]],
-    *,
-    scale: str = "linear",
-    **about: Unpack[About],
-) -> Finding:
-    """The named quantities increase in the order given, at every step, paired over seeds."""
-    names = list(quantities)
-    if len(names) < 2:
-        raise BadArgument("quantities", names, "need at least two", fix="name what is compared")
-    columns = _on(scale, np.stack([np.asarray(quantities[name], float) for name in names], axis=1))
-    steps = [f"{b} - {a}" for a, b in itertools.pairwise(names)]
-    return _every_step(claim, steps, columns, UPWARDS, scale, about)
-
-
 def monotone(
     claim: str,
     x: Num[Array, "point"],
@@ -191,36 +175,17 @@ def monotone(
 ) -> Finding:
     """y rises (or falls) with x at every step; `scale` is that on which y is drawn."""
     check_choice("direction", direction, ("increasing", "decreasing"))
+    check_choice("scale", scale, SCALES_OF_VALUES)
     order = np.argsort(np.asarray(x))
     at, rows = np.asarray(x, dtype=float)[order], np.atleast_2d(np.asarray(y, dtype=float))
     if at.size < 2 or rows.shape[1] != at.size:
         problem = f"must be (seeds, points) for at least two points x, here {at.size}"
         raise BadArgument("y", f"array of shape {rows.shape}", problem, fix="match")
-    steps = [f"change from {a:g} to {b:g}" for a, b in itertools.pairwise(at)]
+    columns = logarithm(rows[:, order]) if scale == "log" else rows[:, order]
+    of = " of the logarithms" if scale == "log" else ""
+    names = [f"change from {a:g} to {b:g}{of}" for a, b in itertools.pairwise(at)]
+    steps = [_as_drawn(paired_difference(b, a), columns) for a, b in itertools.pairwise(columns.T)]
     expected = UPWARDS if direction == "increasing" else DOWNWARDS
-    return _every_step(claim, steps, _on(scale, rows[:, order]), expected, scale, about)
-
-
-def _on(scale: str, values: Num[Array, "seed point"]) -> Num[Array, "seed point"]:
-    check_choice("scale", scale, SCALES_OF_VALUES)
-    return logarithm(values) if scale == "log" else values
-
-
-def _every_step(
-    claim: str,
-    names: list[str],
-    columns: Num[Array, "seed point"],
-    expected: tuple[float, float],
-    scale: str,
-    about: About,
-) -> Finding:
-    """All steps of the curve as it is drawn: what cannot be seen decides nothing."""
-    steps = [
-        _as_drawn(paired_difference(b, a), columns)
-        for a, b in itertools.pairwise(np.asarray(columns, dtype=float).T)
-    ]
-    if scale == "log":
-        names = [f"{name} of the logarithms" for name in names]
     return _all_of(claim, names, steps, expected, scale, about)
 
 

@@ -25,7 +25,7 @@ class Linearised:
     initial: Any
 
     @own_precision
-    def __call__(self, params: Any, x: Float[Array, "T d"]) -> Float[Array, "*out"]:
+    def __call__(self, params: Any, x: Any) -> Float[Array, "*out"]:
         """f_lin(params, x), one forward-mode derivative at initial."""
         # params fixes the precision: initial may still be the stored float64 arrays.
         start = jax.tree.map(

@@ -32,12 +32,8 @@ Reading = Mapping[str, Any]
 
 def stored_readings(store: Store, plan: Plan) -> list[Reading]:
     """What the folder holds of a figure at this scale and these seeds: the default first."""
-    found = [
-        result.content
-        for result in figure_results(store)
-        if (result.id, result.scale) == (plan.figure.id, plan.scale)
-        and result.content["seeds"] == list(plan.seeds)
-    ]
+    here = plan.describe()
+    found = [one.content for one in figure_results(store) if one.is_reading_of(here)]
     default = plan.figure.choose({})
     return sorted(found, key=lambda content: sum(content["options"].get(k) != v
                                                  for k, v in default.items()))  # fmt: skip
@@ -86,6 +82,9 @@ def specification_curve(readings: Sequence[Reading]) -> dict[str, bytes]:
         for ax, row in zip(panels[:, 0], rows, strict=False):
             _draw_claim(ax, row["claim"], order)
         _draw_choices(panels[-1, 0], choices, order)
+        for ax in panels[:, 0]:  # the default reading, which the text fixed
+            place = order.index(readings[0])
+            ax.axvspan(place - 0.4, place + 0.4, color="0.93", zorder=0)
         _draw_key(canvas)
         for kind in ("png", "svg"):
             buffer = io.BytesIO()
@@ -127,7 +126,7 @@ def _draw_choices(ax: Any, choices: Sequence[tuple[str, str]], order: Sequence[R
     ax.set_yticks(range(len(choices)), [f"{k} = {v}" for k, v in choices], fontsize=5)
     ax.set_ylim(len(choices) - 0.5, -0.5)
     ax.set_xticks([])
-    ax.set_xlabel(f"{len(order)} readings, most confirmed first")
+    ax.set_xlabel(f"{len(order)} readings, most confirmed first; the default is shaded")
 
 
 def _draw_key(canvas: Any) -> None:

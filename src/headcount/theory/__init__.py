@@ -36,6 +36,7 @@ from ._facts import recorded_answers as recorded_answers
 from ._falsify import BUDGETS as BUDGETS
 from ._falsify import Falsification as Falsification
 from ._falsify import falsify as falsify
+from ._forms import BRIEFLY as BRIEFLY
 from ._forms import Form as Form
 from ._forms import false as false
 from ._frequency import Experiment as Experiment
@@ -62,6 +63,8 @@ from ._record import Record as Record
 from ._record import Shape as Shape
 from ._record import Static as Static
 from ._record import quantity as quantity
+from ._refuted import refuted_by_role as refuted_by_role
+from ._refuted import refuted_page as refuted_page
 from ._registry import claims as claims
 from ._registry import offer_claims as offer_claims
 from ._search import Budget as Budget

@@ -25,8 +25,8 @@ from .domain import NotFinite
 class Audit:
     """The verdicts on a configuration, worst seed first, and where the bounds lose.
 
-    `findings` are the tables that the paper's subject shows beside the verdicts, `notes` its lines
-    on where the runs came from.
+    `not_asked` are the claims without a verdict, by reason; `findings` the tables that the paper's
+    subject shows beside the verdicts, `notes` its lines on where the runs came from.
     """
 
     paper: str
@@ -35,6 +35,7 @@ class Audit:
     verdicts: tuple[Verdict, ...]
     slack: tuple[dict[str, float | str], ...]
     seconds: float
+    not_asked: dict[str, tuple[str, ...]] = field(default_factory=dict)
     findings: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -50,6 +51,7 @@ class Audit:
             "seeds": list(self.seeds),
             "claims": [verdict.to_json() for verdict in self.verdicts],
             "slack": list(self.slack),
+            "not_asked": {reason: list(ids) for reason, ids in self.not_asked.items()},
             "findings": self.findings,
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
@@ -79,17 +81,17 @@ def audit(
     paper = papers.of_model(config.model)
     given = {"delta": delta, "run": run, "data": data, "progress": progress}
     subjects, notes = _subjects(paper, config, given)
-    verdicts = []
+    verdicts: list[Verdict] = []
+    silent: dict[str, tuple[str, ...]] = {}
     asked_of = claims.of_paper(paper.key)
     for place, claim in enumerate(asked_of, start=1):
         if tell is not None:
             tell(f"judging {claim.id} ({place} of {len(asked_of)})")
-        for name, variant in claim.variants.items():
-            if variant.fails or (variants is not None and name not in variants):
-                continue
-            asked = [v for s in subjects if (v := ask(claim, s, name)) is not None]
-            if asked:
-                verdicts.append(worst(asked))
+        found = [v for form in _forms(claim, variants) if (v := _over_seeds(claim, subjects, form))]
+        verdicts += found
+        if not found:
+            reason = why_not_asked(claim, variants)
+            silent[reason] = (*silent.get(reason, ()), claim.id)
     notes += [note for s in subjects if (note := getattr(s, "note", ""))]
     with float64(), np.errstate(all="ignore"):  # a wild run gives 0/0 and no row
         slack = tuple(paper.part("slack")(subjects[0], "printed")) if paper.slack else ()
@@ -100,9 +102,33 @@ def audit(
         verdicts=tuple(verdicts),
         slack=slack,
         seconds=time.perf_counter() - began,
+        not_asked=silent,
         findings={k: dict(v) for k, v in getattr(subjects[0], "findings", {}).items()},
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _forms(claim: Claim, variants: Sequence[str] | None) -> list[str]:
+    """The forms that are asked: of those that are wanted, all that are not known to fail."""
+    known = [name for name, form in claim.variants.items() if not form.fails]
+    return [name for name in known if variants is None or name in variants]
+
+
+def _over_seeds(claim: Claim, subjects: list[Subject], form: str) -> Verdict | None:
+    asked = [v for s in subjects if (v := ask(claim, s, form)) is not None]
+    return worst(asked) if asked else None
+
+
+def why_not_asked(claim: Claim, variants: Sequence[str] | None = None) -> str:
+    """Why an audit has no verdict on a claim, in words."""
+    if not _forms(claim, variants):
+        wanted = "" if variants is None else f" among {', '.join(variants)}"
+        return f"no form{wanted} that is not known to fail"
+    kind = claim.instance_class
+    if kind is None:
+        return "about probabilities, of which one run is no evidence"
+    about = (kind.__doc__ or kind.__name__).strip().splitlines()[0].rstrip(".")
+    return f"about {about[0].lower()}{about[1:]}"
 
 
 def _subjects(

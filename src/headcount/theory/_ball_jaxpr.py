@@ -130,7 +130,7 @@ def _constant(value: Any, ulps: int) -> Value:
 class _Interpreter:
     """Evaluates jaxprs at the working precision."""
 
-    def __init__(self, ulps: int, lifted: Lifted | None) -> None:
+    def __init__(self, ulps: int, lifted: Lifted | None = None) -> None:
         self.ulps, self.lifted = ulps, lifted
         self.may_jump = False
         """Whether a step was met whose outcome is open, or a slope that was hidden on purpose."""

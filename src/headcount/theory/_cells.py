@@ -38,7 +38,14 @@ def halves(cell: Cell, slopes: list[arb] | None) -> list[Cell]:
     weights = [1.0] * len(cell)
     if slopes is not None:
         weights = [float(abs(slope).upper()) + 1e-12 for slope in slopes]
-    k = int(np.argmax([width * weight for width, weight in zip(widths, weights, strict=True)]))
+    return cut(
+        cell,
+        int(np.argmax([width * weight for width, weight in zip(widths, weights, strict=True)])),
+    )
+
+
+def cut(cell: Cell, k: int) -> list[Cell]:
+    """The box cut in two across one entry."""
     low, high = cell[k]
     middle = (low + high) / 2
     return [(*cell[:k], part, *cell[k + 1 :]) for part in ((low, middle), (middle, high))]

@@ -242,6 +242,8 @@ class Claim(Named):
     """What it asks beyond what a setting can decide; told beside every number that is counted."""
     needs_event: bool = False
     """Whether the printed statement is conditioned on an event; instances use what was realised."""
+    has_rival: bool = False
+    """Whether constants give a bound that is known without the claim."""
     no_rival: str = ""
     """Why an inequality has no trivial rival, where it has none (`Sides.trivial`)."""
     errata: tuple[str, ...] = ()

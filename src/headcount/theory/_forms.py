@@ -25,6 +25,16 @@ ROLES = {
     "ours": "a form that we added; a refutation is about us",
 }
 """What each role means; ours is the default."""
+BRIEFLY = {
+    "statement": "false as printed",
+    "step": "a step does not hold",
+    "implication": "does not follow",
+    "reading": "false under one reading",
+    "informal": "informal",
+    "assumption": "assumption not met",
+    "ours": "a form of ours fails",
+}
+"""The same refutation in a table or on a chip."""
 RESULTS = {
     "untouched": "the result is untouched",
     "other constant": "the result: other constant",
@@ -76,9 +86,12 @@ class Form:
 
     @property
     def called(self) -> str:
-        """What a refutation of this form is called; empty where none is known."""
-        if not self.fails:
-            return ""
+        """What the known refutation of this form is called; empty where none is known."""
+        return self.if_refuted if self.fails else ""
+
+    @property
+    def if_refuted(self) -> str:
+        """What a refutation of this form may be called, by its role."""
         if self.role == "statement":
             return "false as printed"
         if self.role == "step":
@@ -87,13 +100,19 @@ class Form:
         if self.role == "implication":
             return f"does not follow: {self.what or self.text}"
         if self.role == "reading":
-            holding = f"; {' and '.join(self.beside)} holds" if self.beside else ""
+            holding = " and ".join(map(repr, self.beside))
+            holding = f"; {holding} hold{'s' * (len(self.beside) == 1)}" if self.beside else ""
             return f"false under this reading{holding}"
         if self.role == "informal":
             return f"informal, never false; {self.what or self.text}"
         if self.role == "assumption":
             return f"not met by {self.what or 'the example on file'}"
-        return "our own form, which fails: nothing that the paper says"
+        return "a form of our own fails: the paper does not say it"
+
+    @property
+    def quotation(self) -> str:
+        """The paper's words with their place; empty for a form of our own."""
+        return f'{self.where}: "{" ".join(self.says.split())}"' if self.says else ""
 
 
 _TEXTS = ("role", "says", "where", "becomes", "what", "defence", "checked")

@@ -24,7 +24,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
@@ -97,6 +97,14 @@ class quantity:
         return self if instance is None else self.function(instance)
 
 
+def _check_annotations(record: str, annotations: Mapping[str, Any], own: Container[str]) -> None:
+    for name, said in annotations.items():
+        if name not in own and "ClassVar" not in str(said):
+            problem = f"has a field {name} that is annotated: it needs a space"
+            fix = f"write {name} = Positive(), Reals(...) or Static(...)"
+            raise BadArgument("record", record, problem, fix=fix)
+
+
 class Record(Domain):
     """A base for the points of statements; see the module's docstring."""
 
@@ -120,7 +128,10 @@ class Record(Domain):
         cls.statics = {
             **cls.statics, **{n: v for n, v in own.items() if not isinstance(v, ArraySpace)}
         }  # fmt: skip
-        annotations: dict[str, Any] = dict(vars(cls).get("__annotations__", {})) if cls.raw else {}
+        annotations: dict[str, Any] = dict(vars(cls).get("__annotations__", {}))
+        if not cls.raw:
+            _check_annotations(cls.__name__, annotations, own)
+            annotations = {}
         for name, declared in own.items():
             if isinstance(declared, ArraySpace) and not (declared.asks or declared.free):
                 problem = f"has a field {name} whose points cannot be told from others"

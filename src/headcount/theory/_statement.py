@@ -192,6 +192,7 @@ def claim_of(
         right=shared,
         given=given,
         constants=named,
+        has_rival=trivial is not None,
         **more,
     )
 

@@ -348,8 +348,10 @@ def _outcome(
         return Outcome.VIOLATED, f"{shown}: ratio {above_one(ratio)}"
     if spread and lhs + spread > rhs:
         return Outcome.INCONCLUSIVE, f"{shown}, with an uncertainty of {round_up(spread)}"
-    if sides.trivial is not None and rhs >= float(sides.trivial):
-        known = round_down(float(sides.trivial))
+    trivial = np.asarray(np.inf if sides.trivial is None else sides.trivial)
+    bounds = rhs if trivial.ndim == 0 else np.asarray(sides.rhs)
+    if np.all(bounds >= trivial) and sides.trivial is not None:
+        known = round_down(float(np.min(trivial)))
         return Outcome.VACUOUS, f"the bound {round_up(rhs)} is not below the trivial {known}"
     if lhs > rhs:
         return Outcome.HOLDS, f"both sides are {round_up(rhs)} up to rounding"

@@ -1,6 +1,7 @@
 """Verification: lhs <= rhs on a whole box, by interval branch and bound.
 
-For lemmas with at most three real variables on a bounded domain. A box is closed when the
+For lemmas with at most six real variables on a bounded domain. Many boxes are looked at by the
+thousand in float64 intervals (`_sieve.py`), few in balls. A box is closed when the
 enclosure of rhs - lhs lies above zero: the natural one, or the mean-value form
 g(mid) + g'(box) (box - mid) with the derivative enclosed on the lemma's own jaxpr. Where a
 derivative keeps its sign, or g is convex and grows away from a face, the box is replaced by the
@@ -11,6 +12,7 @@ the result says so. Derivatives (`_slopes.py`) are used only on boxes where no s
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import time
@@ -26,16 +28,28 @@ from flint import arb
 from ..core import BadArgument, check_count, check_nonnegative
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, hull
-from ._cells import Cell, Interval, Point, at_point, halves, lowest_face, middle, probes, volume
+from ._cells import (
+    Cell,
+    Point,
+    at_point,
+    cut,
+    halves,
+    lowest_face,
+    middle,
+    probes,
+    volume,
+)
+from ._charts import Chart, chart
 from ._claim import Claim, Kind
 from ._lemma_problems import check_program
 from ._prove import CONSTANT_ULPS
+from ._sieve import CLOSE, CLOSED, OPEN, Sieve
 from ._slopes import derivatives
-from ._spaces import Ball, Box, Integers, Signs, Size, Space, length
+from ._spaces import Size, length
 from ._statement import number
 from ._verification import Answer, Verification
 
-MOST_VARIABLES = 3
+MOST_VARIABLES = 6
 MOST_CASES = 1024
 """Combinations of discrete choices and sizes that are gone through one by one."""
 BITS = 96
@@ -137,7 +151,8 @@ class _Search:
             name: tuple(length(axis, sizes) for axis in space.blocks.get("", ()))
             for name, space in lemma.variables.items()
         }
-        domains = [d for name in self.shapes for d in self._domains(name)]
+        self.charts = {name: self._chart(name) for name in self.shapes}
+        domains = [entry for one in self.charts.values() for entry in one.entries]
         self.domains = domains
         self.real = [k for k, (interval, _) in enumerate(domains) if interval is not None]
         if not 1 <= len(self.real) <= MOST_VARIABLES:
@@ -148,33 +163,26 @@ class _Search:
         self._values, self._slopes, self._bends = (
             BallProgram(f, start, ulps=CONSTANT_ULPS) for f in derivatives(self._sides, start)
         )
+        self._sieve: Sieve | None = None
+        with contextlib.suppress(Unsupported):  # then balls go on alone
+            self._sieve = Sieve(self._sides, len(domains), CONSTANT_ULPS, tolerance)
 
-    def _domains(self, name: str) -> list[tuple[Interval | None, tuple[float, ...]]]:
-        """For each entry an interval, or the numbers it can be."""
-        space, count = self.lemma.variables[name], int(np.prod(self.shapes[name], initial=1))
-        choice: tuple[Interval | None, tuple[float, ...]]
-        if type(space) is Box:
-            choice = ((space.low, space.high), ())
-        elif type(space) is Ball:
-            choice = ((-space.radius, space.radius), ())
-        elif type(space) is Signs:
-            choice = (None, (-1.0, 1.0))
-        elif type(space) is Integers:
-            choice = (None, tuple(float(k) for k in range(space.low, space.high + 1)))
-        else:
+    def _chart(self, name: str) -> Chart:
+        space = self.lemma.variables[name]
+        found = chart(space, self.shapes[name])
+        if found is None:
             problem = f"has {name} in {type(space).__name__}, which is not bounded by a box"
-            fix = "verify takes Box, Ball, Signs and Integers"
+            fix = (
+                "verify takes Box, Ball, Tokens, Sphere, Simplex, Signs, Integers, small Orthogonal"
+            )
             raise BadArgument("lemma", self.lemma.id, problem, fix=fix)
-        return [choice] * count
+        return found
 
     def _points(self, flat: Any) -> dict[str, Any]:
         points, at = {}, 0
-        for name, shape in self.shapes.items():
-            count = int(np.prod(shape, initial=1))
-            raw = flat[at : at + count].reshape(shape)
-            at += count
-            space: Space = self.lemma.variables[name]
-            points[name] = raw if type(space) is not Ball else space.value(raw)
+        for name, one in self.charts.items():
+            points[name] = one.point(flat[at : at + len(one.entries)])
+            at += len(one.entries)
         return points
 
     def _sides(self, flat: Any) -> Any:
@@ -199,6 +207,14 @@ class _Search:
         thin: list[Cell] = []
         seen, touching = 0, False
         while queue and seen < most:
+            if self._sieve is not None and len(queue) > _FEW:
+                seen += min(len(queue), _BATCH)
+                sieved, met, point = self._sift(queue)
+                touching = touching or met
+                if point is not None:
+                    return _Settled(seen, whole, 0.0, False, touching, point)
+                queue.extend(sieved)
+                continue
             cell = queue.popleft()
             seen += 1
             verdict, slopes = self._look(cell)
@@ -213,6 +229,20 @@ class _Search:
             (thin if volume(cell) < least else queue).extend(halves(cell, slopes))
         left = [volume(cell) for cell in (*queue, *thin)]
         return _Settled(seen, whole, sum(left), bool(left), touching)
+
+    def _sift(self, queue: deque[Cell]) -> tuple[list[Cell], bool, Point | None]:
+        """The halves of those boxes that intervals leave open, and whether sides meet in others."""
+        assert self._sieve is not None
+        cells = [queue.popleft() for _ in range(min(len(queue), _BATCH))]
+        boxes = np.array(cells)
+        found = self._sieve.look(boxes[:, :, 0], boxes[:, :, 1])
+        for k in found.suspects:
+            if self._violates(middle(cells[k])):
+                return [], False, middle(cells[k])
+        halved: list[Cell] = []
+        for k in np.flatnonzero(found.verdict == OPEN).tolist():
+            halved += cut(cells[k], int(found.axis[k]))
+        return halved, bool(np.any(found.verdict == CLOSE)), None
 
     def _look(self, cell: Cell, box: arb | None = None) -> tuple[int, list[arb] | None]:
         """Whether a box is closed, and the slopes on it.
@@ -333,7 +363,9 @@ class _Search:
         return {"instance": points, "sizes": self.sizes, "sides": sides, "excess": excess}
 
 
-_OPEN, _CLOSE, _CLOSED = range(3)
+_OPEN, _CLOSE, _CLOSED = OPEN, CLOSE, CLOSED
+_FEW, _BATCH = 64, 4096
+"""So few boxes are looked at in balls, one by one; more by intervals, so many at once."""
 _THINNEST = 1e-10
 """A box that is a smaller share of its domain, in each variable, is left open."""
 _MOST_LOOKED_AT = 200

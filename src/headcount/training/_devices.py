@@ -69,14 +69,17 @@ def place(tree: Any, dtype: str, mesh: Mesh, *, axis: int | None = None) -> Any:
     return jax.tree.map(lambda value: leaf(np.asarray(value)), tree)
 
 
-def spread(program: Callable[..., Any], mesh: Mesh | None) -> Callable[..., Any]:
-    """`program(problem, *rest)` on every device with its own samples; the answer is the same."""
+def spread(program: Callable[..., Any], mesh: Mesh | None, axis: int) -> Callable[..., Any]:
+    """`program(problem, *rest)` on every device with its own samples; the answer is the same.
+
+    `axis` is that of the samples.
+    """
     if mesh is None:
         return program
 
     def called(problem: Any, *rest: Any) -> Any:
         whole = PartitionSpec()
-        own = PartitionSpec(*[None] * (problem.y.ndim - 1), SAMPLES)
+        own = PartitionSpec(*[None] * axis, SAMPLES)
         parts = type(problem)(start=whole, x=own, y=own, key=whole, validation=whole)
         return jax.shard_map(
             program,

@@ -18,6 +18,7 @@ from jax.sharding import Mesh
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from ..core import Array, Loss, total
+from ..core._samples import Samples, take_samples
 from ..data import PositionalTokens
 from ._devices import SAMPLES
 from ._paths import GradientPath, gradient_path
@@ -47,10 +48,10 @@ class Problem(NamedTuple):
     """What one seed trains on; leaves have the seeds as their first axis outside."""
 
     start: Any
-    x: Float[Array, "n T d"]
-    y: Float[Array, "n"]
+    x: Samples
+    y: Any
     key: Any
-    validation: tuple[Float[Array, "nv T d"], Float[Array, "nv"]] | None = None
+    validation: tuple[Samples, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Loop:
     keep: tuple[str, ...]
     tokens: PositionalTokens | None = None
     tracers: tuple[Tracer, ...] = ()
+    by_seed: tuple[bool, bool] = (False, False)
+    """Whether every seed has its own samples, and its own validation samples."""
     mesh: Mesh | None = None
     """The devices over which the samples are split; n counts all of them."""
 
@@ -151,7 +154,7 @@ class Loop:
                 loss, grad = self.over_devices(path.loss_and_gradient(params, whole))
             else:
                 index = batch_indices(problem.key, step, self.rule.batch_size, self.n)
-                data = path.prepare(problem.x[index], problem.y[index])
+                data = path.prepare(take_samples(problem.x, index), problem.y[index])
                 loss, grad = path.loss_and_gradient(params, data)
             return loss, grad, {"loss": loss}
 

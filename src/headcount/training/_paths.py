@@ -25,8 +25,8 @@ class Samples(NamedTuple):
     """The samples of one chunk; repeated ones carry weight 0, the others the loss's weight(n)."""
 
     x: Any
-    """(b, T, d), or what a path keeps in place of tokens: arrays with the samples first."""
-    y: Float[Array, "b"]
+    """(b, T, d), or any arrays with the samples first."""
+    y: Any
     weight: Float[Array, "b"]
 
 
@@ -36,8 +36,8 @@ class Chunks:
     """A data set and the size of its chunks. No copy: chunks are sliced where they are used."""
 
     x: Any
-    """(n, T, d), or what a path keeps in place of tokens: arrays with the samples first."""
-    y: Float[Array, "n"]
+    """(n, T, d), or any arrays with the samples first."""
+    y: Any
     size: int = field(metadata={"static": True})
     sample_weight: float = field(metadata={"static": True})
 
@@ -54,7 +54,8 @@ class Chunks:
             lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, self.size), (self.x, self.y)
         )
         fresh = start + jnp.arange(self.size) >= wanted
-        return Samples(x, y, jnp.where(fresh, jnp.asarray(self.sample_weight, y.dtype), 0))
+        kind = y.dtype if jnp.issubdtype(y.dtype, jnp.floating) else float
+        return Samples(x, y, jnp.where(fresh, jnp.asarray(self.sample_weight, kind), 0))
 
 
 class BlockJacobian(NamedTuple):
@@ -75,9 +76,9 @@ class GradientPath:
     loss_and_gradient and, from the same pass, the Jacobian of the block the path knows it for.
     """
 
-    prepare: Callable[[Float[Array, "n T d"], Float[Array, "n"]], Any]
+    prepare: Callable[[Any, Any], Any]
     loss_and_gradient: Callable[[Any, Any], tuple[Float[Array, ""], Any]]
-    outputs: Callable[[Any, Any], Float[Array, "n"]]
+    outputs: Callable[[Any, Any], Float[Array, "n *k"]]
     with_jacobian: Callable[[Any, Any], tuple[Float[Array, ""], Any, BlockJacobian]] | None = None
 
 
@@ -123,7 +124,7 @@ def default_chunk(T: int) -> int:
     return max(1, 4096 // T)
 
 
-def into_chunks(x: Any, y: Float[Array, "n"], loss: Loss | str, chunk: int) -> Chunks:
+def into_chunks(x: Any, y: Any, loss: Loss | str, chunk: int) -> Chunks:
     """The data as chunks of `chunk` samples."""
     n = y.shape[0]
     return Chunks(x, y, min(chunk, n), loss_of(loss).weight(n))
@@ -187,7 +188,7 @@ def generic_path(model: Any, loss: Loss | str, chunk: int) -> GradientPath:
         value, gradient = sum_over_chunks(lambda c: jax.value_and_grad(chunk_loss)(params, c), data)
         return value, over_heads(model, gradient, power=-2)
 
-    def outputs(params: Any, data: Chunks) -> Float[Array, "n"]:
+    def outputs(params: Any, data: Chunks) -> Float[Array, "n *k"]:
         return map_over_chunks(lambda c: batched(params, c.x), data)
 
     return GradientPath(

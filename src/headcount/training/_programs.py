@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -31,14 +31,15 @@ class Programs:
 @lru_cache(maxsize=64)
 def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs:
     """The programs of a loop; `room` is the most steps that one call of `advance` may take."""
+    each_seed = partial(_each_seed, loop.by_seed)
 
     def advance(
         problem: Problem, state: State, count: Int[Array, ""]
     ) -> tuple[State, dict[str, Float[Array, "seeds room"]]]:
-        return _each_seed(lambda p, s: loop.advance(s, p, count, room), problem, state)
+        return each_seed(lambda p, s: loop.advance(s, p, count, room), problem, state)
 
     def observe(problem: Problem, params: Any) -> dict[str, Float[Array, "seeds"]]:
-        return _each_seed(loop.observe, problem, params)
+        return each_seed(loop.observe, problem, params)
 
     def evaluate(problem: Problem, params: Any) -> Float[Array, "seeds"]:
         path = loop.path()
@@ -47,7 +48,7 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
             outputs = path.outputs(theta, path.prepare(p.x, p.y))
             return loop.over_devices(total(loop.loss, outputs, p.y))
 
-        return _each_seed(loss_of, problem, params)
+        return each_seed(loss_of, problem, params)
 
     def snapshot(problem: Problem, params: Any) -> dict[str, Array]:
         def values(p: Problem, theta: Any) -> dict[str, Array]:
@@ -67,26 +68,27 @@ def programs(loop: Loop, recorders: tuple[Recorder, ...], room: int) -> Programs
                 merged.update(recorder(now))
             return merged
 
-        return _each_seed(values, problem, params)
+        return each_seed(values, problem, params)
 
     return Programs(
         start=jax.jit(jax.vmap(loop.initial)),
-        advance=jax.jit(spread(advance, loop.mesh)),
+        advance=jax.jit(spread(advance, loop.mesh, int(loop.by_seed[0]))),
         observe=jax.jit(observe),
-        evaluate=jax.jit(spread(evaluate, loop.mesh)),
+        evaluate=jax.jit(spread(evaluate, loop.mesh, int(loop.by_seed[0]))),
         snapshot=jax.jit(snapshot),
     )
 
 
-def _each_seed(one_seed: Callable[..., Any], problem: Problem, *batched: Any) -> Any:
+def _each_seed(
+    by_seed: tuple[bool, bool], one_seed: Callable[..., Any], problem: Problem, *batched: Any
+) -> Any:
     """one_seed(its problem, *its slices), seed after seed inside the program.
 
     Data without a seed axis is shared: it is passed as it is, never copied.
     """
     data = (problem.x, problem.y)
     held_out = problem.validation
-    own_data = problem.y.ndim == 2
-    own_held_out = held_out is not None and held_out[1].ndim == 2
+    own_data, own_held_out = by_seed
 
     def call(item: tuple[Any, ...]) -> Any:
         start, key, its_data, its_held_out, *rest = item

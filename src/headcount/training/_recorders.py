@@ -39,12 +39,12 @@ class Snapshot:
     path: GradientPath
     params: Any
     initial: Any
-    x: Float[Array, "n T d"]
-    y: Float[Array, "n"]
-    validation: tuple[Float[Array, "nv T d"], Float[Array, "nv"]] | None
+    x: Any
+    y: Any
+    validation: tuple[Any, Any] | None
     chunk: int
 
-    def outputs(self) -> Float[Array, "n"]:
+    def outputs(self) -> Float[Array, "n *k"]:
         """f(x_j) on the training samples."""
         return self.path.outputs(self.params, self.path.prepare(self.x, self.y))
 
@@ -109,16 +109,18 @@ def jacobian_norms(now: Snapshot) -> dict[str, Array]:
     of_mean: ||(1/n) sum_j grad_b f(x_j)||, where samples may cancel;
     mean, max: over samples of ||grad_b f(x_j)||.
     """
-    gradient = jax.vmap(jax.grad(now.model), in_axes=(None, 0))
-    n = now.x.shape[0]
-    chunk = min(now.chunk, max(1, _JACOBIAN_ENTRIES // optax.tree.size(now.params)))
+    f = jax.eval_shape(now.outputs)
+    one = jax.grad(now.model) if f.ndim == 1 else jax.jacrev(now.model)
+    gradient = jax.vmap(one, in_axes=(None, 0))
+    n, outputs = f.shape[0], f.size // f.shape[0]
+    chunk = min(now.chunk, max(1, _JACOBIAN_ENTRIES // (outputs * optax.tree.size(now.params))))
     chunks = into_chunks(now.x, now.y, now.loss, chunk)
 
     def jacobian(samples: Samples) -> dict[str, Array]:
         return blocks(over_heads(now.model, gradient(now.params, samples.x), power=-1, axis=1))
 
     def sums_and_norms(samples: Samples) -> tuple[dict[str, Any], dict[str, Array]]:
-        fresh = (samples.weight > 0).astype(samples.x.dtype)
+        fresh = (samples.weight > 0).astype(samples.weight.dtype)
         found = jacobian(samples)
         summed = jax.tree.map(lambda g: jnp.tensordot(fresh, g, axes=1), found)
         return summed, {b: _sample_norms(g) for b, g in found.items()}
@@ -140,8 +142,17 @@ def _sample_norms(gradients: Any) -> Float[Array, "b"]:
 
 @_register("margin")
 def margins(now: Snapshot) -> dict[str, Array]:
-    """min_j y_j f(x_j), and divided by ||U|| where the model has a block U."""
-    smallest = jnp.min(now.y * now.outputs())
+    """min_j y_j f(x_j), and divided by ||U|| where the model has a block U.
+
+    For classes: the least output of the class above the largest of the others.
+    """
+    f = now.outputs()
+    if now.loss.labels == "classes":
+        own = jax.nn.one_hot(now.y, f.shape[-1], dtype=bool)
+        others = jnp.max(jnp.where(own, -jnp.inf, f), axis=-1)
+        smallest = jnp.min(jnp.sum(jnp.where(own, f, 0), axis=-1) - others)
+    else:
+        smallest = jnp.min(now.y * f)
     result = {"margin": smallest}
     if "U" in (parts := blocks(over_heads(now.model, now.params))):
         length = optax.tree.norm(parts["U"])

@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float
 
 from ..core import (
     Array,
@@ -22,6 +21,7 @@ from ..core import (
 )
 from ..core._checks import check_kind
 from ..core._precision import DTYPES
+from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
 from ..core._tree import blocks
 from ..data import PositionalTokens
 from ._devices import check_split
@@ -47,6 +47,28 @@ def as_floats(argument: str, values: Any) -> Array:
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
+def as_data(argument: str, x: Any, model: Any) -> Samples:
+    """Samples as NumPy arrays: numbers for the models of this package, else ids and masks stay."""
+    if hasattr(model, "shapes") or (not isinstance(x, (dict, tuple)) and not _holds_ids(x)):
+        return as_floats(argument, x)
+    return as_samples(argument, x, None)
+
+
+def _holds_ids(x: Any) -> bool:
+    return getattr(x, "dtype", np.dtype(float)).kind in "iub"
+
+
+def as_labels(argument: str, y: Any, loss: Loss) -> Array:
+    """Labels as floats; classes, and what a loss of the user's own takes, as they are."""
+    if loss.labels not in ("classes", "any"):
+        return as_floats(argument, y)
+    labels = np.asarray(y)
+    if loss.labels == "classes" and labels.dtype.kind not in "iu":
+        shown = f"array of {labels.dtype}"
+        raise BadArgument(argument, shown, "are no classes", fix="give whole numbers 0..k-1")
+    return labels
+
+
 def check_seeds(seeds: tuple[int, ...]) -> None:
     """At least one, none of them twice: the runs of equal seeds are equal."""
     if not seeds:
@@ -65,19 +87,25 @@ def _name_of(model: Any) -> str:
     return getattr(model, "__name__", type(model).__name__)
 
 
+def shown_sample(sample: Any) -> str:
+    """A sample's shapes, in words."""
+    leaves = jax.tree.leaves(sample)
+    return " and ".join(f"shape {leaf.shape}" for leaf in leaves)
+
+
 @dataclass(frozen=True, eq=False)
 class Setup:
     """What `train` was asked to do, with the seeds as the first axis of `start`."""
 
     model: Any
     start: Any
-    x: Float[Array, "... n T d"]
-    y: Float[Array, "... n"]
+    x: Samples
+    y: Any
     rule: UpdateRule
     steps: int
     loss: Loss
     seeds: tuple[int, ...]
-    validation: tuple[Array, Array] | None
+    validation: tuple[Samples, Any] | None
     recorders: tuple[Recorder, ...]
     every: int
     tracers: tuple[Tracer, ...]
@@ -108,23 +136,41 @@ class Setup:
         self._check_passes()
         check_split(self.mesh, self.n, self.rule.batch_size, bool(self.tracers))
 
+    def _by_seed(self, x: Samples, y: Any) -> bool:
+        """Whether seeds have their own samples, along a first axis.
+
+        For models of this package the samples' rank tells, for others the axis of the labels.
+        """
+        if hasattr(self.model, "shapes"):
+            return x.ndim == 4
+        lengths = {np.shape(leaf)[:2] for leaf in jax.tree.leaves(x)}
+        return y.ndim > 1 and len(y) == len(self.seeds) and lengths == {y.shape[:2]}
+
     @property
     def shared(self) -> bool:
         """Whether all seeds train on the same data."""
-        return self.x.ndim != 4
+        return not self._by_seed(self.x, self.y)
 
     @property
     def n(self) -> int:
         """Training samples."""
-        return self.x.shape[-3]
+        return self.y.shape[0 if self.shared else 1]
+
+    @property
+    def sample(self) -> Any:
+        """One sample, as shapes and types."""
+        one = self.x if self.shared else take_samples(self.x, 0)
+        return sample_shapes(one, "float32")
 
     @property
     def T(self) -> int:
-        """Tokens per sample."""
-        return self.x.shape[-2]
+        """Tokens per sample: its longest axis but the last."""
+        shapes = [leaf.shape[:-1] for leaf in jax.tree.leaves(self.sample)]
+        return max([1, *(length for shape in shapes for length in shape)])
 
-    def loop(self) -> Loop:
-        """The loop that does this."""
+    def loop(self, alone: bool = False) -> Loop:
+        """The loop that does this; a single seed's data have no axis of seeds."""
+        own = self.validation is not None and self._by_seed(*self.validation)
         return Loop(
             self.model,
             self.loss,
@@ -135,15 +181,16 @@ class Setup:
             self.keep,
             self.tokens,
             self.tracers,
+            (not self.shared and not alone, own and not alone),
             self.mesh,
         )
 
-    def held_out(self, alone: bool) -> tuple[Array, Array] | None:
+    def held_out(self, alone: bool) -> tuple[Samples, Any] | None:
         """The validation samples; those of a single seed without a seed axis."""
-        if self.validation is None or not alone or self.validation[1].ndim == 1:
+        if self.validation is None or not alone or not self._by_seed(*self.validation):
             return self.validation
-        x, y = self.validation
-        return x[0], y[0]
+        found: tuple[Samples, Any] = take_samples(self.validation, 0)
+        return found
 
     def _check_passes(self) -> None:
         """Tokens are of the form that is claimed, and tracers find a pass over all samples."""
@@ -157,13 +204,22 @@ class Setup:
             problem = "needs gradients over all samples"
             raise BadArgument("trace", self.rule.name, problem, fix="use record")
 
-    def _check_pair(self, x: Array, y: Array) -> None:
+    def _check_pair(self, x: Samples, y: Array) -> None:
         """Samples and labels, shared by all seeds or with the seeds as first axis."""
-        if x.ndim == 4:
-            check_shape("x", x, (len(self.seeds), None, None, None))
-            check_shape("y", y, x.shape[:2])
-        for one_x, one_y in zip(x, y, strict=True) if x.ndim == 4 else [(x, y)]:
-            check_samples(one_x, one_y)
+        if hasattr(self.model, "shapes"):
+            if x.ndim == 4:
+                check_shape("x", x, (len(self.seeds), None, None, None))
+                check_shape("y", y, x.shape[:2])
+            for one_x, one_y in zip(x, y, strict=True) if x.ndim == 4 else [(x, y)]:
+                check_samples(one_x, one_y)
+        else:
+            as_samples("x", x, None)
+            n = count_samples(x) if y.ndim else 0
+            if y.ndim == 0 or len(y) != n:
+                shown = f"array of shape {y.shape}"
+                raise BadArgument("y", shown, f"does not fit {n} samples", fix="one row a sample")
+            if y.dtype.kind == "f":
+                check_finite("y", y)
         if self.loss.labels == "signs" and not np.all(np.abs(y) == 1):
             shown = f"array of shape {y.shape}"
             raise BadArgument("y", shown, "must hold only -1 and +1", fix="use sign labels")
@@ -176,7 +232,13 @@ class Setup:
         x, y = self.validation
         try:
             self._check_pair(x, y)
-            check_shape("x", x, (*x.shape[:-2], *self.x.shape[-2:]))
+            if hasattr(self.model, "shapes"):
+                check_shape("x", x, (*x.shape[:-2], *self.x.shape[-2:]))
+            else:
+                one = x if not self._by_seed(x, y) else take_samples(x, 0)
+                if (seen := sample_shapes(one, "float32")) != self.sample:
+                    problem = f"differ from the training samples, {shown_sample(self.sample)}"
+                    raise BadArgument("x", shown_sample(seen), problem, fix="give the same kind")
         except BadArgument as error:
             argument = f"validation {error.argument}"
             raise BadArgument(argument, error.value, error.problem, fix=error.fix) from None
@@ -192,23 +254,40 @@ class Setup:
         self.rule.projection.check(self.start)
         check_equal_heads(self.rule, self.model, jax.tree.map(lambda leaf: leaf[0], self.start))
         first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], "f4"), self.start)
-        sample = jax.ShapeDtypeStruct(self.x.shape[-2:], "f4")
+        shown = shown_sample(self.sample)
         try:
-            output = jax.eval_shape(self.model, first, sample)
+            output = jax.eval_shape(self.model, first, self.sample)
         except (TypeError, ValueError) as error:
             if not _is_ours(self.model):
+                name = _name_of(self.model)
                 error.add_note(
-                    f"(raised by your own model {_name_of(self.model)}, called on one "
-                    f"sample of shape {self.x.shape[-2:]})"
+                    f"(raised by your own model {name}, called on one sample of {shown})"
                 )
                 raise
-            shown = f"samples of shape {self.x.shape[-2:]}"
             problem = f"do not fit {_name_of(self.model)}"
             fix = f"it was made for {self.model}: give it the T and d of the samples"
-            raise BadArgument("x", shown, problem, fix=fix) from error
-        if output.shape != ():
-            problem = f"returns shape {output.shape}"
-            raise BadArgument("model", self.model, problem, fix="return a scalar")
+            raise BadArgument("x", f"samples of {shown}", problem, fix=fix) from error
+        self._check_output(output)
+
+    def _check_output(self, output: Any) -> None:
+        """A number or a vector, which the loss takes together with the labels."""
+        shape = getattr(output, "shape", None)
+        if shape is None or len(shape) > 1:
+            problem = f"returns {'shape ' + str(shape) if shape else 'no array'}"
+            raise BadArgument("model", self.model, problem, fix="return a scalar or a vector")
+        labels = self.y.shape[1:] if self.shared else self.y.shape[2:]
+        wanted = {"classes": (), "any": labels}.get(self.loss.labels, shape)
+        if labels != wanted:
+            fix = f"loss {self.loss.name} of outputs of shape {shape} takes labels {wanted or '()'}"
+            problem = f"hold {labels} for each sample, beside outputs of shape {shape}"
+            raise BadArgument("y", f"array of shape {self.y.shape}", problem, fix=fix)
+        if self.loss.labels == "classes":
+            if not shape:
+                problem = "returns one number, where one for each class is due"
+                raise BadArgument("model", self.model, problem, fix="return a vector")
+            if self.y.min() < 0 or self.y.max() >= shape[0]:
+                seen = f"classes from {self.y.min()} to {self.y.max()}"
+                raise BadArgument("y", seen, f"do not fit {shape[0]} outputs", fix="use 0..k-1")
 
     def describe(self) -> dict[str, Any]:
         """What runs, in plain values."""

@@ -11,18 +11,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Num
 
 from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precision, stream
 from ..core._checks import check_kind
+from ..core._samples import Samples, take_samples
 from ..data import PositionalTokens
+from ..models._module import as_model
 from ._devices import place, sample_mesh
 from ._loop import Problem, State
 from ._programs import programs
 from ._recorders import Recorder, recorders
 from ._rules import UpdateRule, as_rule
 from ._run import Run
-from ._setup import Setup, as_floats
+from ._setup import Setup, as_data, as_floats, as_labels
 from ._tracers import Tracer, tracers
 
 _ROOM = 1024
@@ -50,14 +51,14 @@ Progress = Callable[[int, int, float], None]
 def train(
     model: Any,
     initial: Any,
-    x: Num[Array, "... n T d"] | Sequence[Any],
-    y: Num[Array, "... n"] | Sequence[Any],
+    x: Samples,
+    y: Any,
     *,
     rule: UpdateRule | optax.GradientTransformation,
     steps: int,
-    loss: Loss | str = MEAN_SQUARED,
+    loss: Loss | str | Callable[[Any, Any], Any] = MEAN_SQUARED,
     seeds: Sequence[int] | None = None,
-    validation: tuple[Array, Array] | None = None,
+    validation: tuple[Samples, Any] | None = None,
     record: str | Recorder | Sequence[str | Recorder] = (),
     record_every: int | None = None,
     trace: str | Tracer | Sequence[str | Tracer] = (),
@@ -72,6 +73,14 @@ def train(
 ) -> Run:
     """Train `model` from `initial` on (x, y), one seed or many in one compiled program.
 
+    An equinox module is a model as it is: give it with `initial=None`, and
+    `models.split_module(module)[0].module(run.params)` is the trained one.
+
+    A sample is what model(params, sample) takes: x is an array, ids as integers, or a pytree of
+    arrays, with the samples as first axis. Outputs are numbers or vectors, y are numbers like
+    them, or the classes of `loss="cross-entropy"`; a loss of your own is a function of one
+    output and one label.
+
     For many seeds give `seeds` and parameters with the seeds as first axis (`stack_seeds`); x and
     y may have that axis too, or be shared; the results then have it as well. `record` names
     recorders, run at step 0, every `record_every` steps and at the end. `trace` names tracers:
@@ -81,17 +90,19 @@ def train(
     finite stops its seed, is recorded, and leaves the other seeds alone. `stop` is asked about
     twice a second: when it says True, the run ends with the steps it has.
     """
+    model, initial = as_model(model, initial)
     start = initial if seeds is not None else stack_seeds([initial])
+    chosen = loss_of(loss)
     setup = Setup(
         model=model,
         start=jax.tree.map(partial(as_floats, "initial"), start),
-        x=as_floats("x", x),
-        y=as_floats("y", y),
+        x=as_data("x", x, model),
+        y=as_labels("y", y, chosen),
         rule=as_rule(rule),
         steps=steps,
-        loss=loss_of(loss),
+        loss=chosen,
         seeds=tuple(_listed("seeds", seeds)) if seeds is not None else (0,),
-        validation=None if validation is None else _validation(validation),
+        validation=None if validation is None else _validation(validation, model, chosen),
         recorders=_functions("record", recorders, record),
         every=steps if record_every is None else record_every,
         tracers=_functions("trace", tracers, trace),
@@ -123,10 +134,10 @@ def _functions(argument: str, known: Any, names: Any) -> tuple[Any, ...]:
     return chosen
 
 
-def _validation(pair: Any) -> tuple[Array, Array]:
+def _validation(pair: Any, model: Any, loss: Loss) -> tuple[Samples, Array]:
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise BadArgument("validation", pair, "is no pair of samples and labels", fix="give (x, y)")
-    return as_floats("validation x", pair[0]), as_floats("validation y", pair[1])
+    return as_data("validation x", pair[0], model), as_labels("validation y", pair[1], loss)
 
 
 def stack_seeds(trees: Sequence[Any]) -> Any:
@@ -146,18 +157,18 @@ class _Trainer:
     ) -> None:
         self.setup, self.checkpoint, self.progress = setup, checkpoint, progress
         self.stop = stop or (lambda: False)
-        self.programs = programs(setup.loop(), setup.recorders, _ROOM)
         keys = np.stack([jax.random.key_data(stream(s, "batches")) for s in setup.seeds])
         # The own data of a single seed is passed like shared data: it need not be sliced, so it
         # is not copied.
         alone = len(setup.seeds) == 1 and not setup.shared
-        data = (setup.x[0], setup.y[0]) if alone else (setup.x, setup.y)
+        data = take_samples((setup.x, setup.y), 0) if alone else (setup.x, setup.y)
         held_out = setup.held_out(alone)
+        self.programs = programs(setup.loop(alone), setup.recorders, _ROOM)
         if setup.mesh is None:
             whole = split = partial(cast, dtype=setup.dtype)
         else:
             whole = partial(place, dtype=setup.dtype, mesh=setup.mesh)
-            split = partial(whole, axis=data[1].ndim - 1)
+            split = partial(whole, axis=int(not setup.shared and not alone))
         x, y = split(data)
         self.problem = Problem(whole(setup.start), x, y, whole(keys), whole(held_out))
 

@@ -18,7 +18,6 @@ from headcount.papers.arda2026 import (
     TransportProblem,
     easiest_transport,
     paired,
-    smallest_transport,
     transported,
 )
 from headcount.training import TrainConfig, build
@@ -43,7 +42,7 @@ def flat(params) -> np.ndarray:
 
 def test_it_is_the_least_norm_solution_of_the_linearised_equations():
     model, start, x, y = problem(6)
-    found = smallest_transport(model, start, x, y)
+    found = TransportProblem(model, start, x, y).solve(0.0)
     wanted = np.linalg.pinv(jacobian(model, start, x)) @ y
     moved = flat(transported(start, found.v)) - flat(start)
     np.testing.assert_allclose(moved, wanted, rtol=1e-7, atol=1e-9)
@@ -60,7 +59,7 @@ def test_a_ridge_trades_norm_for_residual():
     model, start, x, y = problem(6)
     J = jacobian(model, start, x)
     for ridge in (1e-3, 1.0):
-        found = smallest_transport(model, start, x, y, ridge=ridge)
+        found = TransportProblem(model, start, x, y).solve(ridge)
         wanted = J.T @ np.linalg.solve(J @ J.T + ridge * np.eye(len(y)), y)
         moved = flat(transported(start, found.v)) - flat(start)
         np.testing.assert_allclose(moved, wanted, rtol=1e-9, atol=1e-12)
@@ -79,7 +78,7 @@ def test_the_easiest_is_the_largest_ridge_that_suffices():
 def test_a_start_without_output_weights_has_none():
     model, start, x, y = problem(4)
     with pytest.raises(BadArgument, match="no transport map"):
-        smallest_transport(model, start._replace(c=np.zeros(4)), x, y)
+        TransportProblem(model, start._replace(c=np.zeros(4)), x, y).solve(0.0)
 
 
 WIDTHS, SEEDS, POOL = (32, 512), range(12), 2**16
@@ -114,7 +113,7 @@ def recovered(m: int) -> tuple[np.ndarray, np.ndarray]:
         model = PooledAttention(2, m)
         start = paired(model, seed)
         wanted = [np.asarray(block).reshape(m, -1) for block in v(*start)]
-        result = smallest_transport(model, start, x, y)
+        result = TransportProblem(model, start, x, y).solve(0.0)
         found = [block.reshape(m, -1) for block in result.v]
         gap = sum(np.sum((a - b) ** 2) for a, b in zip(found, wanted, strict=True))
         errors.append(np.sqrt(gap / sum(np.sum(b**2) for b in wanted)))

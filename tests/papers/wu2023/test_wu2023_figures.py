@@ -263,7 +263,9 @@ class Resumed(lab.PlainContext):
 
 def test_a_resumed_image_run_equals_an_uninterrupted_one() -> None:
     settings = {"images": 64, "evaluated": 20, "pairs_of": 5, "epochs": 3, "batch_size": 16}
-    config = images.vit_config(settings, "digits", "zero-one", 16, "realistic", 0, "relu")
+    offered = lab.figures["wu2023/fig4"].options
+    options = {name: values[0] for name, values in offered.items()}
+    config = images.vit_config(settings, options, "digits", "zero-one", 16, "realistic", 0)
     whole = images.measure_vit(config, lab.PlainContext())
     first = OneCheckpoint()
     with pytest.raises(Interrupted):
@@ -285,3 +287,7 @@ def test_classes_and_signs() -> None:
     assert images.load_task("digits", "classes", 10**6).x.shape == (1500, 16, 4)
     assert set(curves.SCALINGS) == set(curves.STYLES)
     assert set(images.TITLES) == set(images.PATCH)
+    offered = lab.figures["wu2023/fig4"].options
+    assert offered["block"] == tuple(wu2023.vit.BLOCKS)
+    assert offered["readout"] == wu2023.vit.READOUTS
+    assert offered["init"] == wu2023.vit.STARTS

@@ -24,7 +24,6 @@ from ...core import (
 )
 from ...kernels import Limit, LimitKernel, register_limit, two_batches
 from .gaussian_moments import Moments, Pair, closed_moments
-from .hermite_series import hermite_rule, series_moments
 from .model import PooledAttention
 from .starts import paired
 
@@ -45,13 +44,11 @@ class Inputs(NamedTuple):
 
 
 class Running(NamedTuple):
-    """How many heads, their mean kernels (c, U, W, total), summed squared deviations, and the mean
-    bound on what the quadrature over U adds to an entry."""
+    """How many heads, their mean kernels (c, U, W, total), and summed squared deviations."""
 
     count: Float[Array, ""]
     mean: Float[Array, "4 n1 n2"]
     scatter: Float[Array, "4 n1 n2"]
-    slack: Float[Array, "4 n1 n2"]
 
 
 def limit_arda2026(
@@ -64,18 +61,14 @@ def limit_arda2026(
     method: str = "auto",
     seed: int = 0,
     most_heads: int = 2**20,
-    quadrature_tolerance: float = 1e-6,
 ) -> LimitKernel:
     """K_c, K_u, K_w of arda2026, Lemma 4, as blocks "c", "U", "W" with a standard error per entry.
 
     K_c = E[sigma(U.a) sigma(U.a')], K_u = E[sigma'(U.a) sigma'(U.a')] a.a',
     K_w = (q.q') E[sigma'(U.a) sigma'(U.a') U^T M M' U], over U ~ N(0, I), W with N(0, 1) entries.
     Only the activation and the query of `model` matter. "plain" averages over heads (U, W);
-    "rao-blackwell" draws W alone and integrates U out: in closed form for erf, sin, cos and
-    Gaussian activations, else by a Hermite series of relative error `quadrature_tolerance` (at most
-    3072 terms: tokens longer than about 8 need more, and `quadrature_error` says so). "auto"
-    integrates where there is a closed form; a series costs more time than it saves in variance
-    (`benchmarks/limit_variance.py`), though each head then tells more.
+    "rao-blackwell" draws W alone and integrates U out, in closed form: erf, sin, cos and Gaussian
+    activations have one (`benchmarks/limit_variance.py` has what it saves), and "auto" takes it.
 
     Give either `heads`, or `target_error`: then the heads are doubled until the largest standard
     error is below it, or until `most_heads` (the result says which). Head i is the same draw for
@@ -83,7 +76,6 @@ def limit_arda2026(
     """
     x1, x2, symmetric = two_batches(x1, x2)
     check_choice("method", method, METHODS)
-    check_positive("quadrature_tolerance", quadrature_tolerance)
     check_count("most_heads", most_heads, least=2)
     if (heads is None) == (target_error is None):
         raise BadArgument(
@@ -98,10 +90,14 @@ def limit_arda2026(
             "x1", f"{x1.shape[2]} features", "model.d differs", fix=f"use d={model.d}"
         )
 
+    closed = closed_moments(model.activation) is not None
+    if method == "rao-blackwell" and not closed:
+        problem = f"has no closed form for {model.activation.name}"
+        raise BadArgument("method", method, problem, fix='use method="plain"')
     if method == "auto":
-        method = "plain" if closed_moments(model.activation) is None else "rao-blackwell"
+        method = "rao-blackwell" if closed else "plain"
     with float64():
-        run = _estimator(model, x1, x2, symmetric, method, seed, quadrature_tolerance)
+        run = _estimator(model, x1, x2, symmetric, method, seed)
         count = heads if heads is not None else min(_FIRST_ROUND, most_heads)
         running = run(0, count)
         if target_error is not None:
@@ -118,8 +114,7 @@ def merge(one: Running, two: Running) -> Running:
     shift = two.mean - one.mean
     mean = one.mean + shift * (two.count / count)
     scatter = one.scatter + two.scatter + shift**2 * (one.count * two.count / count)
-    slack = one.slack + (two.slack - one.slack) * (two.count / count)
-    return Running(count, mean, scatter, slack)
+    return Running(count, mean, scatter)
 
 
 def _estimator(
@@ -129,15 +124,9 @@ def _estimator(
     symmetric: bool,
     method: str,
     seed: int,
-    tolerance: float,
 ) -> Callable[[int, int], Running]:
     """run(start, stop): statistics of the heads start..stop-1, tile by tile."""
     key = stream(seed, "limit", "heads")
-    table: tuple[Any, Any, Any] = (jnp.zeros(0), jnp.zeros((0, 0)), jnp.zeros(()))
-    if method == "rao-blackwell" and closed_moments(model.activation) is None:
-        radius = max(float(np.max(np.linalg.norm(x, axis=-1))) for x in (x1, x2))
-        rule = hermite_rule(model.activation, radius, tolerance)
-        table = (rule.nodes, rule.table, jnp.asarray(rule.slip))
     queries = jax.vmap(model.query)
     rows, r1 = _tiles(x1)
     columns, r2 = _tiles(x2)
@@ -146,18 +135,16 @@ def _estimator(
     zeros = jnp.zeros((4, r1, r2))
 
     def one_tile(left: Inputs, right: Inputs, start: int, stop: int) -> Running:
-        running = Running(jnp.zeros(()), zeros, zeros, zeros)
+        running = Running(jnp.zeros(()), zeros, zeros)
         for first in range(start, stop, chunk):
             U, W = draw_heads(key, first, count=chunk, d=model.d)
             present = jnp.asarray(min(chunk, stop - first), jnp.float64)
-            running = _add_heads(
-                model.activation, method, running, left, right, U, W, present, table
-            )
+            running = _add_heads(model.activation, method, running, left, right, U, W, present)
         return running
 
     def run(start: int, stop: int) -> Running:
         shape = (4, len(rows) * r1, len(columns) * r2)
-        whole = [np.zeros(shape) for _ in range(3)]
+        whole = [np.zeros(shape) for _ in range(2)]
         for i, j in _tile_pairs(len(rows), len(columns), symmetric):
             left, right = Inputs(rows[i], queries(rows[i])), Inputs(columns[j], queries(columns[j]))
             part = one_tile(left, right, start, stop)
@@ -168,8 +155,8 @@ def _estimator(
                 )
                 if symmetric and i != j:
                     matrix[:, there, here] = np.swapaxes(tile, 1, 2)
-        mean, scatter, slack = (matrix[:, : len(x1), : len(x2)] for matrix in whole)
-        return Running(np.float64(stop - start), mean, scatter, slack)
+        mean, scatter = (matrix[:, : len(x1), : len(x2)] for matrix in whole)
+        return Running(np.float64(stop - start), mean, scatter)
 
     return run
 
@@ -214,31 +201,17 @@ def _add_heads(
     U: Float[Array, "b d"],
     W: Float[Array, "b d d"],
     present: Float[Array, ""],
-    table: tuple[Array, Array, Array],
 ) -> Running:
     """`running` with the first `present` of the b heads added."""
-    if method == "plain":
+    moments = closed_moments(activation)
+    if method == "plain" or moments is None:
         kernels = plain_kernels(activation, left, right, U, W)
-        bounds = jnp.zeros_like(kernels)
     else:
-        closed = closed_moments(activation)
-        moments = _exact(closed) if closed else series_moments(activation, *table)
-        kernels, bounds = conditional_kernels(moments, left, right, W)
+        kernels = conditional_kernels(moments, left, right, W)
     weight = (jnp.arange(len(W), dtype=present.dtype) < present).astype(kernels.dtype)
     mean = jnp.einsum("b,bkij->kij", weight, kernels) / present
     scatter = jnp.einsum("b,bkij->kij", weight, (kernels - mean[None]) ** 2)
-    slack = jnp.einsum("b,bkij->kij", weight, bounds) / present
-    return merge(running, Running(present, mean, scatter, slack))
-
-
-def _exact(closed: Callable[[Pair], Moments]) -> Callable[[Pair], tuple[Moments, Moments]]:
-    """A closed form with its error bounds, which are zero."""
-
-    def bounded(v: Pair) -> tuple[Moments, Moments]:
-        moments = closed(v)
-        return moments, Moments(*(jnp.zeros_like(m) for m in moments))
-
-    return bounded
+    return merge(running, Running(present, mean, scatter))
 
 
 def _attend(side: Inputs, W: Float[Array, "b d d"]) -> tuple[Array, Array]:
@@ -277,12 +250,12 @@ def plain_kernels(
 
 
 def conditional_kernels(
-    moments: Callable[[Pair], tuple[Moments, Moments]],
+    moments: Callable[[Pair], Moments],
     left: Inputs,
     right: Inputs,
     W: Float[Array, "b d d"],
-) -> tuple[Kernels, Kernels]:
-    """The kernels given W, averaged over U, and bounds on the error of that average.
+) -> Kernels:
+    """The kernels given W, averaged over U.
 
     P = M M' enters through its forms in a and a' only. Heads are taken one by one, so that
     the pairs of one head stay in the cache.
@@ -296,7 +269,7 @@ def conditional_kernels(
 
     q_q = left.q @ right.q.T
 
-    def one_head(sides: Any) -> tuple[Array, Array]:
+    def one_head(sides: Any) -> Array:
         (a1, M1, Ma1), (a2, M2, Ma2) = sides
         s12 = a1 @ a2.T
         flat1, flat2 = M1.reshape(len(a1), -1), M2.reshape(len(a2), -1)
@@ -313,9 +286,8 @@ def conditional_kernels(
             cross=Ma1 @ Ma2.T + jnp.sum(M1_a2 * M2_a1, axis=0),
             p22=flat1 @ outer2.T,
         )
-        (value, slope, curved), missed = moments(pair)
-        bounds = _stack(missed.value, missed.slope * jnp.abs(s12), missed.curved * jnp.abs(q_q))
-        return _stack(value, slope * s12, q_q * curved), bounds
+        value, slope, curved = moments(pair)
+        return _stack(value, slope * s12, q_q * curved)
 
     return jax.lax.map(one_head, (geometry(left), geometry(right)))
 
@@ -339,7 +311,6 @@ def _result(running: Running, method: str, target: float | None) -> LimitKernel:
         heads=int(running.count),
         target_error=target,
         target_met=None if target is None else float(np.max(errors)) <= target,
-        quadrature_errors=dict(zip((*BLOCKS, "total"), running.slack, strict=True)),
     )
 
 

@@ -118,18 +118,6 @@ class TransportProblem:
         return fits and found.residual <= approximation(sigma, found.nu, n, m, delta)
 
 
-def smallest_transport(
-    model: PooledAttention,
-    start: PooledAttentionParams,
-    x: Float[Array, "n T d"],
-    y: Float[Array, "n"],
-    *,
-    ridge: float = 0.0,
-) -> SmallestTransport:
-    """The least-norm v that fits the labels in the linearised model, by default without ridge."""
-    return TransportProblem(model, start, x, y).solve(ridge)
-
-
 def easiest_transport(problem: TransportProblem, delta: float) -> SmallestTransport:
     """The smallest v that Theorem 1 can work with: the largest ridge that still suffices.
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ...core import Activation, Array, activation_named, head_features, pooled_attention
+from ...core import Activation, Array, head_features, pooled_attention
 from ...theory.families import safe_norm
 from .model import PooledAttention, PooledAttentionParams
 from .records import Head, Near
@@ -17,11 +17,6 @@ from .records import Head, Near
 def network(sigma: Activation, q: Float[Array, "d"], m: int = 1) -> PooledAttention:
     """The model whose query is q whatever the sample."""
     return PooledAttention(int(q.shape[-1]), m, sigma, lambda X: q)
-
-
-def output(phi: PooledAttentionParams, X: Array, q: Array, activation: str) -> Float[Array, ""]:
-    """f(X; phi) [arda2026, Eq. (4)]."""
-    return network(activation_named(activation), q, phi.c.shape[0])(phi, X)
 
 
 def head_gradient(i: Head) -> Float[Array, "p"]:

@@ -69,10 +69,10 @@ def witness(groups: Groups, found: GoodStart, r: int, root: float, K: int) -> An
     return {"dU": root * G * move["U"], "dW": root * G * move["W"]}
 
 
-def run_instances(
+def run_towards(
     heads: Heads, groups: Groups, path: Any, found: GoodStart, data: tuple[Any, Any], eta: float
-) -> list[Run]:
-    """The run with two targets: its own last iterate and, if there is one, that of Prop. 7."""
+) -> tuple[Run, str]:
+    """The run with one target, and which: that of Prop. 7 where (74) holds, or theta_K."""
     r, d = (heads.T if heads.readout == "full" else 1), heads.d
     G, K, root = path.shape[1], len(path) - 1, float(np.sqrt(float(heads.H)))
 
@@ -80,12 +80,19 @@ def run_instances(
         blocks = rows[:, : r * d].reshape(G, r, d), rows[:, r * d :].reshape(G, d, d)
         return dict(zip(names, blocks, strict=True))
 
-    moves = [cut(root * (path[-1] - path[0]), ("dU", "dW"))]
-    if found.direction is not None:
-        moves.append(witness(groups, found, r, root, K))
     X, y = (np.asarray(part, np.float64) for part in data)
     shared = {"X": X, "y": y, "k": groups.k, **cut(path[0], ("U", "W")), "readout": heads.readout}
-    return [Run(**shared, **move, eta=np.asarray(eta), K=K) for move in moves]
+    end = Run(**shared, **cut(root * (path[-1] - path[0]), ("dU", "dW")), eta=np.asarray(eta), K=K)
+    if found.direction is None:
+        return end, "target theta: the last iterate, as there is no tangent margin (P3 fails)"
+    far = Run(**shared, **witness(groups, found, r, root, K), eta=np.asarray(eta), K=K)
+    with float64():
+        D, N = float(far.D), float(far.N)
+    asks = constants.required_root(D, N, found.R, heads.T, d, "sharp", heads.readout) ** 2
+    if asks <= float(heads.H):
+        return far, "target theta: the witness of Proposition 7 for eps = 1/K"
+    told = f"the witness of Proposition 7, D = {D:.3g}, asks for {float(asks):.2g} heads or more"
+    return end, f"target theta: the last iterate ({told})"
 
 
 def trace(run: Run, path: Any) -> RunTrace:
@@ -103,11 +110,8 @@ def seen(run: Run, done: RunTrace) -> Run:
     return Run.seen(measured={}, trace=done, L_0=done.loss[0], **known)
 
 
-def offers_of(
-    runs: list[Run], path: Any, found: GoodStart, descent: bool
-) -> dict[type, Sequence[Any]]:
+def offers_of(run: Run, path: Any, found: GoodStart, descent: bool) -> dict[type, Sequence[Any]]:
     """Instance class to instances; runs only where they are plain gradient descent."""
-    run = runs[-1]
     n, _, d = run.X.shape
     G, p = path.shape[1:]
     some = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLES)).astype(int))
@@ -124,7 +128,7 @@ def offers_of(
         ends = [(path[-1], goal), (path[0], path[len(path) // 2])]
         offers[TwoPoints] = [_segment(data, blocks, a, b, run.eta) for a, b in ends]
     if descent:
-        offers[Run] = [seen(one, trace(one, path)) for one in runs]
+        offers[Run] = [seen(run, trace(run, path))]
         if found.direction is not None:
             offers[Start] = [_start(run, found)]
         if left_out_cost(run) <= MOST_LEFT_OUT:
@@ -214,13 +218,13 @@ def subject(
     iterates, source = iterates_of(one, built, run=run, progress=progress)
     path = measured_rows(groups, iterates._asdict())
     descent = one.optimiser == "gd" and one.batch_size is None
-    runs = run_instances(built.model, groups, path, found, (x, y), float(one.step_size))
-    offers = dict(offers_of(runs, path, found, descent))
+    towards, target = run_towards(built.model, groups, path, found, (x, y), float(one.step_size))
+    offers = dict(offers_of(towards, path, found, descent))
     traces = [one.trace for one in offers.get(Run, ())]
-    setting = _setting(one, built, found, runs[-1])
+    setting = _setting(one, built, found, towards)
     note = "" if descent else f"{one.optimiser} is no gradient descent: no claim about runs"
     if descent and LeftOut not in offers:
-        cost = left_out_cost(runs[-1])
+        cost = left_out_cost(towards)
         note = f"leave-one-out runs too many to audit: n^2 K G T^2 = {cost:.2g} > {MOST_LEFT_OUT:g}"
     if isinstance(built.data, DM1):
         mixtures, said = offered_mixtures(built.data, Dataset(x, y), MOST_SAMPLES)
@@ -231,18 +235,18 @@ def subject(
         setting=setting,
         offers=offers,
         findings=_findings(built, found, setting, groups),
-        note="; ".join(filter(None, (source, note))),
+        note="; ".join(filter(None, (source, target, note))),
         start=found,
         trace=traces[-1] if traces else None,
     )
 
 
 def _setting(config: TrainConfig, built: Built, found: GoodStart, run: Run) -> Setting:
-    """Measured numbers; without a tangent margin the target is the last iterate."""
+    """Measured numbers, with the target of the run."""
     with float64():
         D, N, L = (float(v) for v in (run.D, run.N, run.L_theta))
-    target = {"target_distance": max(D, 1e-300), "target_width": N, "target_loss": L}
-    gamma = max(found.gamma, 1e-300)
+    target = {"target_distance": D, "target_width": N, "target_loss": L}
+    gamma = max(found.gamma, 0.0)
     return Setting.measured(built, config.steps, found, eta=config.step_size, gamma=gamma, **target)
 
 

@@ -306,7 +306,7 @@ def asks_heads(name: str, H: Any, root: Any) -> str:
 
 def asks_step(eta: Any, limit: Any, of: str = "the condition on the step size") -> str:
     """How a condition on the step size fails, in words."""
-    return f"eta = {float(eta):.4g}, {of} asks eta <= {float(limit):.3g}"
+    return f"eta = {float(eta):.4g} where at most {float(limit):.3g} is allowed: {of}"
 
 
 def heads_and_step(name: str, k: Any, root: Any, eta: Any, most: Any) -> tuple[Check, ...]:

@@ -21,7 +21,7 @@ from .model import READOUTS
 class Setting:
     """(n, T, d, H, R, K, eta) of deora2024, with a good start and, if known, a target theta.
 
-    B_2, B_Phi and gamma belong to the start (Corollary 5). D = |theta - theta_0|, N =
+    B_2, B_Phi and gamma (0: no margin) belong to the start (Corollary 5). D = |theta - theta_0|, N
     |theta|_{2,inf} and L(theta) belong to a target (Theorems 3 and 4); where they are not given the
     target is that of Proposition 7: D = g_0(1/K), N = B_2 + D, L(theta) = 1/K. `eta` None is the
     largest step that the theorem in question allows.
@@ -46,13 +46,13 @@ class Setting:
     def __post_init__(self) -> None:
         for argument in ("T", "d", "H", "n", "K"):
             check_count(argument, getattr(self, argument))
-        for argument in ("R", "B_2", "B_Phi", "gamma", "L_0"):
+        for argument in ("R", "B_2", "B_Phi", "L_0"):
             check_positive(argument, getattr(self, argument))
         check_choice("readout", self.readout, READOUTS)
-        for argument in ("eta", "target_distance"):
-            if getattr(self, argument) is not None:
-                check_positive(argument, getattr(self, argument))
-        for argument in ("target_width", "target_loss"):
+        if self.eta is not None:
+            check_positive("eta", self.eta)
+        check_nonnegative("gamma", self.gamma)
+        for argument in ("target_distance", "target_width", "target_loss"):
             if getattr(self, argument) is not None:
                 check_nonnegative(argument, getattr(self, argument))
 
@@ -154,8 +154,9 @@ class Setting:
     def describe(self) -> str:
         """The numbers in one line."""
         eta = "the largest allowed" if self.eta is None else f"{self.eta:.4g}"
+        gamma = f"gamma = {self.gamma:.4g}" if self.gamma else "no tangent margin"
         return (
             f"n = {self.n}, T = {self.T}, d = {self.d}, H = {self.H}, R = {self.R:.4g}, "
-            f"D = {self.D:.4g}, N = {self.N:.4g}, gamma = {self.gamma:.4g}, K = {self.K}, "
+            f"D = {self.D:.4g}, N = {self.N:.4g}, {gamma}, K = {self.K}, "
             f"eta = {eta}"
         )

@@ -10,7 +10,7 @@ from ...core import facade
 _find = facade(
     __name__,
     model="Encoder EncoderParams TwoLayerReLU TwoLayerParams output_scale softmax_scale",
-    vit="BLOCKS VisionTransformer VisionParams Collapsed collapse lecun_vision",
+    vit="BLOCKS VisionTransformer VisionParams Collapsed collapse vision_start",
     starts="lecun he ntk_normal",
     data="GaussianRegression VectorInput DigitPair encoder_assumptions pair_products tail_exponent",
     fast="wu2023_path wu2023_chunk",

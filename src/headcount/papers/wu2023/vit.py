@@ -18,30 +18,51 @@ from jaxtyping import Float
 
 from ...core import Array, check_choice, check_count, check_positive, normal, self_attention, stream
 
-BLOCKS = ("relu", "residual", "linear")
-"""What stands inside the relu of the vision Transformer."""
+BLOCKS = {
+    "vit": ("norm", "residual", "mlp"),
+    "no-norm": ("residual", "mlp"),
+    "no-residual": ("norm", "mlp"),
+    "no-mlp": ("norm", "residual"),
+    "relu": (),
+}
+"""Parts of the block around attention; relu: none of them, but relu on it [wu2023, Eq. (1.2)]."""
+READOUTS = ("mean", "class")
+MLP = 4
+"""Hidden units of the MLP over d [Dosovitskiy et al., 2021]."""
+STARTS = ("lecun", "small")
+SMALL = 0.02
+"""Standard deviation of positions, and with init "small" of all weights."""
+_EPSILON = 1e-6
 
 
 class VisionParams(NamedTuple):
-    """Patch embedding E, positions, W_Q, W_K, W_V, W_H, read-out W_O and its bias b."""
+    """Patch embedding E, positions (row 0 is the class token, if there is one), W_Q, W_K, W_V, W_H,
+    scales and shifts of three layer norms, the MLP, read-out W_O and its bias b."""
 
     E: Float[Array, "p d"]
-    positions: Float[Array, "T d"]
+    positions: Float[Array, "S d"]
     W_Q: Float[Array, "d_m d"]
     W_K: Float[Array, "d_m d"]
     W_V: Float[Array, "d_m d"]
     W_H: Float[Array, "d d_m"]
+    scales: Float[Array, "3 d"]
+    shifts: Float[Array, "3 d"]
+    W_1: Float[Array, "h d"]
+    b_1: Float[Array, "h"]
+    W_2: Float[Array, "d h"]
+    b_2: Float[Array, "d"]
     W_O: Float[Array, "outputs d"]
     b: Float[Array, "outputs"]
 
 
 @dataclass(frozen=True)
 class VisionTransformer:
-    """f(X) = W_O mean_i g(W_H W_V Z^T beta_i) + b on tokens Z = X E + positions.
+    """f(X) = W_O g(Z'') + b on tokens Z = X E + positions, X: (T, p) the patches of an image.
 
-    beta_i is row i of softmax(tau0 Z W_Q^T W_K Z^T), X: (T, p) the patches of an image. This is the
-    encoder of wu2023, Eq. (1.2), with a trained W_H of d rows and several outputs. block "relu":
-    g = relu; "residual": g(h_i) = relu(z_i + h_i); "linear": g is the identity.
+    Z' = Z + A(LN Z), Z'' = LN(Z' + MLP(LN Z')), A(Z) = softmax(tau0 Z W_Q^T W_K Z^T) Z W_V^T W_H^T,
+    MLP = W_2 gelu(W_1 . + b_1) + b_2: one pre-norm block as in [Dosovitskiy et al., 2021]; g is the
+    mean over tokens, or a class token that is put first. `block` leaves parts out; "relu" is
+    f(X) = W_O mean_i relu(A(Z)_i) + b, the encoder of wu2023, Eq. (1.2), with a trained W_H.
     """
 
     p: int
@@ -50,53 +71,83 @@ class VisionTransformer:
     d_m: int
     tau0: float
     outputs: int
-    block: str = "relu"
+    block: str = "vit"
+    readout: str = "mean"
 
     def __post_init__(self) -> None:
         for name in ("p", "T", "d", "d_m", "outputs"):
             check_count(name, getattr(self, name))
         check_positive("tau0", self.tau0)
         check_choice("block", self.block, BLOCKS)
+        check_choice("readout", self.readout, READOUTS)
 
-    def tokens(self, params: VisionParams, x: Float[Array, "T p"]) -> Float[Array, "T d"]:
-        """Z = X E + positions."""
-        return x @ params.E + params.positions
+    def tokens(self, params: VisionParams, x: Float[Array, "T p"]) -> Float[Array, "S d"]:
+        """Z = X E + positions; a class token is its position alone."""
+        patches = x @ params.E
+        if self.readout == "class":
+            patches = jnp.concatenate([jnp.zeros_like(patches[:1]), patches])
+        return patches + params.positions
 
-    def attention(self, params: VisionParams, x: Float[Array, "T p"]) -> Float[Array, "T T"]:
+    def attention(self, params: VisionParams, x: Float[Array, "T p"]) -> Float[Array, "S S"]:
         """The attention map: row i is beta_i."""
-        return self_attention(self.tokens(params, x), self.tau0 * params.W_Q.T @ params.W_K)
+        return self._map(params, self._norm(params, 0, self.tokens(params, x)))
 
     def __call__(self, params: VisionParams, x: Float[Array, "T p"]) -> Float[Array, "outputs"]:
         """f(X), through the d x d products of the two pairs of matrices."""
-        z = self.tokens(params, x)
-        attention = self_attention(z, self.tau0 * params.W_Q.T @ params.W_K)
-        hidden = attention @ (z @ (params.W_H @ params.W_V).T)
-        if self.block == "residual":
-            hidden = hidden + z
-        if self.block != "linear":
-            hidden = jax.nn.relu(hidden)
-        return params.W_O @ jnp.mean(hidden, axis=0) + params.b
+        parts, z = BLOCKS[self.block], self.tokens(params, x)
+        u = self._norm(params, 0, z)
+        h = self._map(params, u) @ (u @ (params.W_H @ params.W_V).T)
+        h = jax.nn.relu(h) if self.block == "relu" else h
+        h = h + z if "residual" in parts else h
+        if "mlp" in parts:
+            hidden = self._norm(params, 1, h) @ params.W_1.T + params.b_1[None]
+            step = jax.nn.gelu(hidden) @ params.W_2.T + params.b_2[None]
+            h = h + step if "residual" in parts else step
+        h = self._norm(params, 2, h)
+        return params.W_O @ (h[0] if self.readout == "class" else jnp.mean(h, axis=0)) + params.b
+
+    def _map(self, params: VisionParams, u: Float[Array, "S d"]) -> Float[Array, "S S"]:
+        return self_attention(u, self.tau0 * params.W_Q.T @ params.W_K)
+
+    def _norm(
+        self, params: VisionParams, which: int, z: Float[Array, "S d"]
+    ) -> Float[Array, "S d"]:
+        """Layer norm of every token, where the block has it."""
+        if "norm" not in BLOCKS[self.block]:
+            return z
+        centred = z - jnp.mean(z, axis=-1, keepdims=True)
+        size = jnp.sqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + _EPSILON)
+        return params.scales[which][None] * centred / size + params.shifts[which][None]
 
     def shapes(self) -> VisionParams:
         """Shapes of all blocks."""
-        wide = (self.d_m, self.d)
+        d, wide, hidden = self.d, (self.d_m, self.d), MLP * self.d
         return VisionParams(
-            (self.p, self.d), (self.T, self.d), wide, wide, wide, wide[::-1],
-            (self.outputs, self.d), (self.outputs,),
+            (self.p, d), (self.T + (self.readout == "class"), d), wide, wide, wide, wide[::-1],
+            (3, d), (3, d), (hidden, d), (hidden,), (d, hidden), (d,),
+            (self.outputs, d), (self.outputs,),
         )  # fmt: skip
 
 
-def lecun_vision(model: VisionTransformer, seed: int) -> VisionParams:
-    """Gaussian with variance 1/fan-in, positions with 1/d, bias zero [wu2023, Table 1]."""
-    shapes = model.shapes()
-    fan_in = VisionParams(model.p, model.d, model.d, model.d, model.d, model.d_m, model.d, 1)
+def vision_start(model: VisionTransformer, seed: int, init: str = "lecun") -> VisionParams:
+    """Gaussian weights with variance 1/fan-in (lecun) or 0.02^2 (small); positions 0.02^2.
 
-    def drawn(block: str) -> Float[Array, "..."]:
-        key = stream(seed, "wu2023-vit", block)
-        return normal(key, getattr(shapes, block)) / np.sqrt(getattr(fan_in, block))
-
-    weights = {block: drawn(block) for block in VisionParams._fields if block != "b"}
-    return VisionParams(**weights, b=np.zeros(shapes.b))
+    Layer norms start as the identity, shifts and biases at zero.
+    """
+    check_choice("init", init, STARTS)
+    d, shapes = model.d, model.shapes()
+    fan_in = {
+        "E": model.p, "W_Q": d, "W_K": d, "W_V": d, "W_H": model.d_m,
+        "W_1": d, "W_2": MLP * d, "W_O": d,
+    }  # fmt: skip
+    size = {name: fan**-0.5 if init == "lecun" else SMALL for name, fan in fan_in.items()}
+    size["positions"] = SMALL
+    weights = {
+        name: of * normal(stream(seed, "wu2023-vit", name), getattr(shapes, name))
+        for name, of in size.items()
+    }
+    rest = {name: np.zeros(shape) for name, shape in shapes._asdict().items() if name not in size}
+    return VisionParams(**weights | rest | {"scales": np.ones(shapes.scales)})
 
 
 class Collapsed(NamedTuple):

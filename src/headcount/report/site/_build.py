@@ -217,7 +217,6 @@ def _is_about(claim: Claim, note: str) -> bool:
 
 def _robust(result: FigureResult, same: list[FigureResult]) -> list[dict[str, str]]:
     """In how many readings of this scale and these seeds each claim holds, if there are several."""
-    seeds = result.content["seeds"]
-    beside = [r.content for r in same if (r.scale, r.content["seeds"]) == (result.scale, seeds)]
+    beside = [other.content for other in same if other.is_reading_of(result.content)]
     rows = robustness(beside) if len(beside) > 1 else []
     return [{"claim": row["claim"], "sentence": robustness_sentence(row)} for row in rows]

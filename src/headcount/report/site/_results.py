@@ -90,6 +90,16 @@ class FigureResult:
             words += ["--seeds", value] if name == "seeds" else ["--option", f"{name}={value}"]
         return shlex.join(words)
 
+    def is_reading_of(self, other: Mapping[str, Any]) -> bool:
+        """Whether it differs from another reproduction in open choices of the text alone."""
+        keys = ("figure", "scale", "seeds")
+        axes = self.figure.axes if self.figure else ()
+        mine, theirs = self.content["options"], other["options"]
+        fixed = (set(mine) | set(theirs)) - set(axes)
+        return all(self.content[key] == other[key] for key in keys) and all(
+            mine.get(name) == theirs.get(name) for name in fixed
+        )
+
     @property
     def tally(self) -> dict[str, Counter[str]]:
         """How many verdicts of each outcome, by whose sentence was judged."""

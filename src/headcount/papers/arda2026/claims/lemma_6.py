@@ -165,6 +165,7 @@ def _(num, i):
 @state.claim(
     "remark-8",
     "The attention part of the kernel does not vanish",
+    lower=True,
     where="Remark 8, Lemma 4",
     proved="Sec. 5.3",
     on=Attention,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import jax
@@ -88,7 +88,7 @@ def code_direction(
     spheres, of radius rho_u/sqrt m and rho_w/sqrt m, along the gradient of sum_j h_i(X_j).
     """
     half = model.m // 2
-    G_U, G_W = in_float64(_summed_gradients(model), start.U[:half], start.W[:half], x)
+    G_U, G_W = in_float64(partial(_summed_gradients, model), start.U[:half], start.W[:half], x)
     rho_c, rho_u, rho_w = rho
     root = math.sqrt(model.m)
     dU = rho_u / root * G_U / np.linalg.norm(G_U, axis=1)[:, None]
@@ -105,7 +105,7 @@ def remainder(
     x: Float[Array, "n T d"],
 ) -> Float[Array, "n"]:
     """f(X_j; phi0 + shift) - f_lin(X_j; phi0 + shift) for every input [arda2026, Lemma 3]."""
-    change, linear = in_float64(_linear_change(model), start, shift, x)
+    change, linear = in_float64(partial(_linear_change, model), start, shift, x)
     return change - linear
 
 
@@ -116,7 +116,7 @@ def linear_change(
     x: Float[Array, "n T d"],
 ) -> Float[Array, "n"]:
     """<grad f(X_j; phi0), shift> for every input, f_lin of Def. 3."""
-    return in_float64(_linear_change(model), start, shift, x)[1]
+    return in_float64(partial(_linear_change, model), start, shift, x)[1]
 
 
 def adversarial_remainder(
@@ -133,7 +133,7 @@ def adversarial_remainder(
     (dU, dW). Along grad_W h = (M U) q^T the logits move by |q| X (M U)/|M U|.
     """
     half = model.m // 2
-    return in_float64(_adversarial(model, rho), start.U[:half], start.W[:half], x)
+    return in_float64(partial(_adversarial, model, rho), start.U[:half], start.W[:half], x)
 
 
 def _over_inputs(model: PooledAttention, one_input: Callable[..., Any], x: Array) -> Any:
@@ -141,42 +141,35 @@ def _over_inputs(model: PooledAttention, one_input: Callable[..., Any], x: Array
     return jax.lax.map(one_input, x, batch_size=batch)
 
 
-@lru_cache(maxsize=16)
-def _summed_gradients(model: PooledAttention) -> Callable[..., Any]:
+@partial(jax.jit, static_argnums=0)
+def _summed_gradients(model: PooledAttention, U: Array, W: Array, x: Array) -> tuple[Array, Array]:
     over_heads = jax.vmap(head_features, in_axes=(None, None, 0, 0, None))
 
-    @jax.jit
-    def program(U: Array, W: Array, x: Array) -> tuple[Array, Array]:
-        def one_input(X: Float[Array, "T d"]) -> tuple[Array, Array, Array]:
-            q = model.query(X)
-            features = over_heads(X, q, U, W, model.activation)
-            return features.phi_u, features.w_left, q
+    def one_input(X: Float[Array, "T d"]) -> tuple[Array, Array, Array]:
+        q = model.query(X)
+        features = over_heads(X, q, U, W, model.activation)
+        return features.phi_u, features.w_left, q
 
-        phi_u, w_left, q = _over_inputs(model, one_input, x)
-        return phi_u.sum(axis=0), jnp.einsum("nhi,nj->hij", w_left, q)
-
-    return program
+    phi_u, w_left, q = _over_inputs(model, one_input, x)
+    return phi_u.sum(axis=0), jnp.einsum("nhi,nj->hij", w_left, q)
 
 
-@lru_cache(maxsize=16)
-def _linear_change(model: PooledAttention) -> Callable[..., Any]:
+@partial(jax.jit, static_argnums=0)
+def _linear_change(model: PooledAttention, start: Any, shift: Any, x: Array) -> tuple[Array, Array]:
     """f(phi0 + shift) - f(phi0) and its linear part, for every input."""
+    point, line = jax.tree.map(jnp.add, start, shift), Linearised(model, start)
 
-    @jax.jit
-    def program(start: Any, shift: Any, x: Array) -> tuple[Array, Array]:
-        point, line = jax.tree.map(jnp.add, start, shift), Linearised(model, start)
+    def one_input(X: Float[Array, "T d"]) -> tuple[Array, Array]:
+        value = model(start, X)
+        return model(point, X) - value, line(point, X) - value
 
-        def one_input(X: Float[Array, "T d"]) -> tuple[Array, Array]:
-            value = model(start, X)
-            return model(point, X) - value, line(point, X) - value
-
-        return _over_inputs(model, one_input, x)
-
-    return program
+    return _over_inputs(model, one_input, x)
 
 
-@lru_cache(maxsize=16)
-def _adversarial(model: PooledAttention, rho: tuple[float, ...]) -> Callable[..., Any]:
+@partial(jax.jit, static_argnums=(0, 1))
+def _adversarial(
+    model: PooledAttention, rho: tuple[float, ...], U: Array, W: Array, x: Array
+) -> Float[Array, "n"]:
     root = math.sqrt(model.m)
     r_c, r_u, r_w = (radius / root for radius in rho)
     sigma = model.activation
@@ -201,15 +194,11 @@ def _adversarial(model: PooledAttention, rho: tuple[float, ...]) -> Callable[...
         plus, minus = jax.vmap(both_signs_of_c)(signs)
         return jnp.max(plus) + jnp.max(minus)
 
-    @jax.jit
-    def program(U: Array, W: Array, x: Array) -> Float[Array, "n"]:
-        def one_input(X: Float[Array, "T d"]) -> Float[Array, ""]:
-            heads = jax.vmap(one_head, in_axes=(None, None, 0, 0))
-            return jnp.sum(heads(X, model.query(X), U, W)) / root
+    def one_input(X: Float[Array, "T d"]) -> Float[Array, ""]:
+        heads = jax.vmap(one_head, in_axes=(None, None, 0, 0))
+        return jnp.sum(heads(X, model.query(X), U, W)) / root
 
-        return _over_inputs(model, one_input, x)
-
-    return program
+    return _over_inputs(model, one_input, x)
 
 
 def _unit(vector: Float[Array, "d"]) -> Float[Array, "d"]:

@@ -22,13 +22,14 @@ from ....lab import (
     inside,
     log_log,
     monotone,
+    open_choices,
     over_seeds,
     power_law,
     register,
     tick_at,
 )
 from .errors_at_start import approximation, linearisation
-from .problem import RADIUS, STEP_FACTORS, TEACHERS, complete, teacher_student
+from .problem import RADIUS, STEP_FACTORS, complete, teacher_student
 from .reference_numbers import FAITHFUL, RELEASED, WORDS, ReferenceSlope
 from .sentences import DECREASE, SLOPES
 from .training import TRACE_POINTS, training
@@ -219,12 +220,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options={
-            "teacher": tuple(TEACHERS),
-            "step": tuple(STEP_FACTORS),
-            "heads": ("paired", "unpaired"),
-            "split": ("all", "80"),
-        },
+        axes=open_choices("headcount.papers.arda2026:choices.toml", "fig1"),
         layout=(1, 3),
         needs={f"the {PANELS['min_loss']} falls like m^(-1/2)": {"steps": 4000}},
     )

@@ -21,6 +21,7 @@ from ....lab import (
     log_log,
     loglog_slope,
     monotone,
+    open_choices,
     over_seeds,
     register,
     tick_at,
@@ -239,7 +240,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options={"gamma": ("1.5", "1", "0.5"), "step": ("paper", "code"), "data": tuple(DATA)},
+        axes=open_choices("headcount.papers.arda2026:choices.toml", "fig2"),
         layout=(2, 3),
         notes="The paper has n = 5000 windows: at paper scale 4000 train and 1000 validate.",
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....lab import (
+    Figure,
     Trial,
     draw_interval,
     draw_power_law,
@@ -100,3 +102,9 @@ def iterate_statistics(data: xr.Dataset, names: Sequence[str] = tuple(ITERATES))
 
     parts = [over_seeds(data[name]) for name in names]
     return xr.merge([*parts, *(power_law(data[name], "tau") for name in names)])
+
+
+figure_over_steps = partial(
+    Figure, scales=SCALES, trials=steps_trials, statistics=iterate_statistics, options=CHOICES
+)
+"""A figure of losses against tau."""

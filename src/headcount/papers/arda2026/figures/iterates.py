@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
-    Figure,
     Finding,
     fitted_exponent,
     inside,
@@ -18,13 +17,10 @@ from ....lab import (
 )
 from .fixed_width import (
     AT_LEAST_HALF,
-    CHOICES,
     ITERATES,
-    SCALES,
     by_seed,
     draw_losses,
-    iterate_statistics,
-    steps_trials,
+    figure_over_steps,
 )
 from .sentences import IN_TIME
 
@@ -70,15 +66,11 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
 
 
 figure = register(
-    Figure(
+    figure_over_steps(
         id="arda2026/iterates",
         title="Last, averaged and best iterate against the number of steps tau",
         reference="[arda2026, Theorem 1, Eqs. (45) and (46)]",
-        scales=SCALES,
-        trials=steps_trials,
-        statistics=iterate_statistics,
         verdicts=verdicts,
         plot=plot,
-        options=CHOICES,
     )
 )

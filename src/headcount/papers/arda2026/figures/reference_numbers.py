@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,28 +77,23 @@ RELEASED: dict[str, ReferenceSlope] = {
     ),
 }  # fmt: skip
 
+_of_the_text = partial(
+    ReferenceSlope, "an independent re-run of the text (n = 300)", _WIDTHS, seeds=10
+)
 FAITHFUL: dict[str, ReferenceSlope] = {
-    "linearisation_sup": ReferenceSlope(
-        "an independent re-run of the text (n = 300)",
-        _WIDTHS, (1.279605, 0.879370, 0.406148, 0.284944, 0.203339), 0.0294,
-        -0.533, -0.563, -0.497, 10,
+    "linearisation_sup": _of_the_text(
+        (1.279605, 0.879370, 0.406148, 0.284944, 0.203339), 0.0294, -0.533, -0.563, -0.497
     ),
-    "linearisation_mean": ReferenceSlope(
-        "an independent re-run of the text (n = 300)",
-        _WIDTHS, (0.376176, 0.271001, 0.130519, 0.091030, 0.063963), 0.0276,
-        -0.514, -0.533, -0.489, 10,
+    "linearisation_mean": _of_the_text(
+        (0.376176, 0.271001, 0.130519, 0.091030, 0.063963), 0.0276, -0.514, -0.533, -0.489
     ),
-    "second_order_sup": ReferenceSlope(
-        "an independent re-run of the text (n = 300)",
-        _WIDTHS, (0.096825, 0.050654, 0.011875, 0.005977, 0.003170), 0.0551,
-        -1.006, -1.056, -0.943, 10,
+    "second_order_sup": _of_the_text(
+        (0.096825, 0.050654, 0.011875, 0.005977, 0.003170), 0.0551, -1.006, -1.056, -0.943
     ),
-    "approximation_sup": ReferenceSlope(
-        "an independent re-run of the text (n = 300)",
-        _WIDTHS, (0.121085, 0.103130, 0.053465, 0.043488, 0.029407), 0.0784,
-        -0.412, -0.511, -0.299, 10,
+    "approximation_sup": _of_the_text(
+        (0.121085, 0.103130, 0.053465, 0.043488, 0.029407), 0.0784, -0.412, -0.511, -0.299
     ),
-}  # fmt: skip
+}
 
 VALIDATION: dict[tuple[str, int], tuple[float, float]] = {
     ("Transformer", 4): (0.654, 0.610),

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import OURS, Figure, Finding, draw_reference_slope, fitted_exponent, monotone, register
+from ....lab import OURS, Finding, draw_reference_slope, fitted_exponent, monotone, register
 from .fixed_width import (
     AT_LEAST_HALF,
-    CHOICES,
     ITERATES,
-    SCALES,
     by_seed,
     draw_losses,
-    iterate_statistics,
-    steps_trials,
+    figure_over_steps,
 )
 from .sentences import IN_TIME
 
@@ -47,15 +44,11 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
 
 
 figure = register(
-    Figure(
+    figure_over_steps(
         id="arda2026/steps",
         title="Loss against the number of steps tau at fixed width",
         reference="[arda2026, Theorem 1]",
-        scales=SCALES,
-        trials=steps_trials,
-        statistics=iterate_statistics,
         verdicts=verdicts,
         plot=plot,
-        options=CHOICES,
     )
 )

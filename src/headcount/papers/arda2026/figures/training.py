@@ -25,17 +25,12 @@ def measure_training(config: dict[str, Any], context: Context) -> dict[str, Any]
     min_loss is min over s < tau of the loss before step s, on all training samples; with
     mini-batches it is the smallest of the recorded full losses.
     """
-    from ....training import TrainConfig, build, run_config
-
-    chosen = TrainConfig.of(config).naming_seeds()
-    built = build(chosen)
-    run = run_config(
-        chosen,
-        built=built,
+    return _trained(
+        [config],
+        [context],
         checkpoint=TrainingCheckpoint(context),
         progress=lambda done, total, loss: context.progress(done, total, loss=loss),
-    )
-    return _numbers(run, 0, chosen.batch_size is not None, built.y[:1], context)
+    )[0]
 
 
 def measure_trainings(
@@ -45,13 +40,19 @@ def measure_trainings(
 
     The training loop goes through its seeds one after another, so that each is trained as alone.
     """
-    from ....training import TrainConfig, build, run_config
-
     if any({**config, "seeds": 0} != {**configs[0], "seeds": 0} for config in configs):
         raise ValueError("the configurations differ in more than their seeds")
+    return _trained(configs, contexts)
+
+
+def _trained(
+    configs: Sequence[dict[str, Any]], contexts: Sequence[Context], **more: Any
+) -> list[dict[str, Any]]:
+    from ....training import TrainConfig, build, run_config
+
     chosen = TrainConfig.of({**configs[0], "seeds": [config["seeds"][0] for config in configs]})
     built = build(chosen)
-    run = run_config(chosen, built=built)
+    run = run_config(chosen.naming_seeds(), built=built, **more)
     batches = chosen.batch_size is not None
     return [
         _numbers(run, i, batches, built.y[i : i + 1], context) for i, context in enumerate(contexts)

@@ -144,6 +144,7 @@ def eq_110(i):
 @on_mixtures(
     "eq-132",
     "Margin of the linear model",
+    lower=True,
     where="Eqs. (106), (132)",
     proved="App. D.2.3, F",
     says=r"y\,\Phi_{\mathrm{lin}}(X;\bar U_*)\ge S\sqrt{T/2}\,(\zeta-2(1-\zeta)Z_\mu/S^2)",
@@ -203,6 +204,7 @@ def gamma_star(i: Mixture, form: str) -> Any:
 @on_mixtures(
     "eq-119",
     "Tangent margin of the two-phase start",
+    lower=True,
     where="Eqs. (7), (119), Lemma 13, Proposition 2 (P3)",
     says=r"\gamma_*=\frac{T(1-\zeta)\zeta}{4\sqrt{2(M+1)}}\bigl(\zeta S^4-7\bar ZS^2-12\bar Z^2"
     r"-16\bar Z^3/S^2\bigr)-PT^{5/2}(S+Z)^3+\gamma_{\mathrm{lin}}",
@@ -253,6 +255,7 @@ on_heads = functools.partial(on_mixtures, on=ManyHeads, tight=_with_heads, no_ri
 @on_heads(
     "lemma-14",
     "Tangent margin of many heads",
+    lower=True,
     where="Lemma 14",
     says=r"y\langle\nabla\widetilde\Phi,\widetilde\theta_*\rangle\ge\gamma_*"
     r"-2(2R^3T(S+P)+\sqrt TR)\sqrt{2\log(1/\delta)/H}",
@@ -284,6 +287,7 @@ def _(num, sample, form):
 @on_heads(
     "lemma-15",
     "P3 with gamma_*/2",
+    lower=True,
     where="Lemma 15, Proposition 2 (P3)",
     says=r"\sqrt H\ge4\,\frac{2R^3T(S+P)+\sqrt TR}{\gamma_*}\sqrt{2\log(n/\delta)}"
     r"\ \Rightarrow\ \gamma=\gamma_*/2",

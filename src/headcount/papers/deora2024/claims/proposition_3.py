@@ -177,6 +177,7 @@ def _(num, sample, form):
 @state.claim(
     "margin-order",
     "The order of the margins",
+    lower=True,
     where="Secs. 5.3 and 7",
     on=Mixture,
     says=r"\gamma_{\mathrm{attn}}\ge\gamma_{\mathrm{lin}}",

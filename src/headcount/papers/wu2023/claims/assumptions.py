@@ -49,6 +49,7 @@ def _(num, X, form):
 @state.claim(
     "assumption-2",
     "Full row rank and the attended token",
+    lower=True,
     where="Assumption 2, (41)",
     proved="Sec. 4.2",
     on=Samples,

@@ -63,6 +63,7 @@ def slow_Phi(num, point):
 @on_first_tokens(
     "eq-48",
     "The first token's features by matrix Chernoff",
+    lower=True,
     where="(48), (49), (54), (60)",
     proved="App. C.3 and C.4",
     says=r"\lambda_{\min}(\hat F_{\rm pre}\hat F_{\rm pre}^\top)\ge d_m\lambda_0/4",
@@ -94,6 +95,7 @@ def _(num, point, W_V, tau, form):
 @on_first_tokens(
     "theorem-2-step",
     "alpha^2 at the NTK initialisation",
+    lower=True,
     where="Theorem 2, (60), (61)",
     proved="App. C.4",
     says=r"\alpha^2\ge d_m\lambda_0/4",
@@ -176,6 +178,7 @@ def wide_enough(case):
 @on_first_tokens(
     "lemma-16-eigenvalue",
     "The attended tokens keep three quarters of the limit's smallest eigenvalue",
+    lower=True,
     where="Lemma 16",
     proved="App. D.2",
     says=r"\lambda_{\min}(\Phi\Phi^\top)\ge\tfrac34\lambda_*",

@@ -106,6 +106,7 @@ def eq_5(network):
 @on_networks(
     "pl-inequality",
     "The inequality of Polyak and Lojasiewicz",
+    lower=True,
     where="Proof sketch of Proposition 1",
     proved="Sec. 4.1",
     says=r"\|\nabla\ell\|_2^2\ge2\lambda_{\min}(K)\ell\ge2\lambda_{\min}(F_{\rm pre}"

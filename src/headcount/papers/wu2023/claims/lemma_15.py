@@ -20,6 +20,7 @@ on_networks = functools.partial(state.claim, on=Network)
 @on_networks(
     "lemma-15",
     "The kernel of relu on attended tokens",
+    lower=True,
     where="Lemma 15, (38)-(41)",
     proved="App. C.3",
     says=r"\lambda_0\ge\Theta(\eta_V/d_s)",

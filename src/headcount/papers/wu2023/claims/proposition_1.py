@@ -131,6 +131,7 @@ def _(num, run, k):
 @about_runs(
     "proposition-1-alpha",
     "The last hidden layer keeps its smallest singular value",
+    lower=True,
     where="Proposition 1, (25)",
     says=r"\sigma_{\min}(F_{\rm pre}^t)\ge\alpha/2",
     no_rival="a singular value is known to be at least zero, and no more",

@@ -61,6 +61,7 @@ def _(num, W, zeta):
 @on_matrices(
     "lemma-5-lower",
     "Smallest singular value of a Gaussian matrix",
+    lower=True,
     says=r"\sigma_{\min}(W)\ge\sqrt{d_1}\pm\sqrt{d_2}-\zeta",
 )
 def lemma_5_lower(W, zeta):

@@ -130,6 +130,7 @@ def around(count=16):
 @on_rows(
     "eq-38",
     "First Hermite coefficient below the kernel of relu",
+    lower=True,
     where="(38), Lemma 15",
     proved="App. C.3",
     says=r"\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top)",
@@ -167,6 +168,7 @@ def _(num, Phi):
 @on_rows(
     "eq-39",
     "Gershgorin's theorem for Phi Phi^T",
+    lower=True,
     where="(39), Lemma 15",
     proved="App. C.3",
     says=r"\lambda_{\min}(\Phi\Phi^\top)\ge\min_k(\Phi\Phi^\top)_{kk}"
@@ -198,6 +200,7 @@ def _(num, Phi, form):
 @on_many_rows(
     "lemma-17",
     "Smallest eigenvalue of Phi* Phi*^T",
+    lower=True,
     where="Lemma 17, App. C.5, C.8",
     says=r"\lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
     forms={
@@ -230,6 +233,7 @@ def _(num, Phi, form):
 @on_many_rows(
     "lemma-18",
     "The kernel of relu and the number of samples",
+    lower=True,
     where="Lemma 18",
     says=r"\lambda_0\ge\tfrac34\eta_V\mu(\sigma_r)^2\lambda_*\ge\Theta(\eta_VN/d)",
     forms={
@@ -256,6 +260,7 @@ def _(num, Phi, form):
 @on_many_rows(
     "lemma-19",
     "Smallest eigenvalue of the limiting kernel",
+    lower=True,
     where="Lemma 19",
     says=r"\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Omega(N/d)",
     forms={

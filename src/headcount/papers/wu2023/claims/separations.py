@@ -75,6 +75,7 @@ def swapped():
 @state.claim(
     "sum-of-psd",
     "The first token's features against all of them",
+    lower=True,
     where="App. C.3, before (47)",
     proved="App. C.3",
     on=Network,
@@ -121,6 +122,7 @@ def _(num, network, form):
 @state.claim(
     "separation-scaling",
     "The size of attention for both scalings",
+    lower=True,
     where="App. C.6",
     on=Network,
     says=r"\|\beta_{1,k}\|_2^2\ge1/d_s",

@@ -26,6 +26,7 @@ of_softmax = functools.partial(state.claim, on=Softmax, proved="App. C.1")
 @of_softmax(
     "lemma-8-lower",
     "Softmax output from below",
+    lower=True,
     where="Lemma 8",
     says=r"1/\sqrt{d_s}\le\|\mathrm{softmax}(u)\|_2",
     forms={"printed": ("attained by equal weights; the proof's AM-GM is QM-AM", "E25")},

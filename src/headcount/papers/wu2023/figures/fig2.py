@@ -20,13 +20,14 @@ from ....lab import (
     inside,
     mean,
     monotone,
+    open_choices,
     over_seeds,
     register,
     separation,
     threshold,
 )
 from .curves import by_seed, draw_curve, finish, numbers, with_stability
-from .descent import NORMALISATIONS, drift, run_settings
+from .descent import drift, run_settings
 from .sentences import KERNEL, LINEAR, SETTLED, STABLE
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def descent_figure(number: int, scaling: str, words: str) -> Figure:
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options={"normalisation": tuple(NORMALISATIONS)},
+        axes=open_choices("headcount.papers.wu2023:choices.toml", f"fig{number}"),
         layout=(1, 3),
         notes=f"{NOTES} {DRIFT_NOTES}",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Finding, Trial, over_seeds, register, threshold
+from ....lab import Figure, Finding, Trial, open_choices, over_seeds, register, threshold
 from .curves import STYLES, by_seed, draw_curve, finish, with_stability
 from .descent import NORMALISATIONS, descent
 from .fig2 import NOTES, converged, mark_divergence
@@ -115,7 +115,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options={"normalisation": tuple(NORMALISATIONS)},
+        axes=open_choices("headcount.papers.wu2023:choices.toml", "fig3"),
         notes=f"{NOTES} LeCun, tau0 = 1/d_m, width 100; gamma = 1 and the epochs are ours.",
     )
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....lab import (
     NOT_NEGATIVE,
-    Figure,
+    SANITY,
     Finding,
     difference,
     draw_interval,
@@ -18,23 +18,14 @@ from ....lab import (
     mean,
     monotone,
     over_seeds,
-    register,
     separation,
     threshold,
     tick_at,
 )
 from .curves import SCALINGS, by_seed, finish, numbers
-from .images import (
-    NOTES,
-    OPTIONS,
-    average_log_ratio,
-    draw_scalings,
-    fetch_images,
-    image_scales,
-    image_trials,
-    only_dataset,
-    say_which_data,
-)
+from .images import average_log_ratio, draw_scalings, image_figure
+from .sentences import ALIKE as SIMILAR
+from .sentences import ATTENTION, EXTREMELY, SLOWER
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,7 +43,7 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     import xarray as xr
 
     shown = data.sel(scaling="realistic", drop=True)
-    shown = shown.isel(seed=0, dataset=0, d_m=min(1, data.sizes["d_m"] - 1), drop=True)
+    shown = shown.isel(seed=0, d_m=min(1, data.sizes["d_m"] - 1), drop=True)
     maps = {f"map_{when}": shown[f"attention_{when}"] for when in ("before", "after")}
     parts = [
         over_seeds(data["loss"], kind="geometric"),
@@ -65,37 +56,30 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """Alike when narrow, slower when wide, hardly moving when widest; attention changes."""
     widths, ratio = data["d_m"].values, average_log_ratio(data, "loss")
-    found = [
-        inside(
-            f"width {widths[0]}: both scalings converge alike (loss within a factor 1.5)",
-            mean(ratio[:, 0]),
-            (-ALIKE, ALIKE),
-            "mean log ratio of the losses",
-        )
-    ]
+    claim = f"width {widths[0]}: both scalings converge alike (loss within a factor 1.5)"
+    near, what = (-ALIKE, ALIKE), "mean log ratio of the losses"
+    found = [inside(claim, mean(ratio[:, 0]), near, what, source=SIMILAR)]
     for i, d_m in enumerate(widths[1:], 1):
         claim = f"width {d_m}: training is slower with 1/d_m (mean log ratio of the losses)"
-        found.append(threshold(claim, ratio[:, i], above=0.0))
-    last = only_dataset(data)["loss"].isel(epoch=-1)
-    for d_m in widths:
-        finite = np.isfinite(last.sel(d_m=d_m).transpose("seed", "scaling").values).mean(axis=1)
-        found.append(threshold(f"width {d_m}: training stays finite", finite, above=0.99))
+        found.append(threshold(claim, ratio[:, i], above=0.0, source=SLOWER))
+    finite = np.isfinite(data["loss"].isel(epoch=-1).transpose("d_m", "seed", "scaling").values)
+    for d_m, ends in zip(widths, finite.mean(axis=2), strict=True):
+        claim = f"width {d_m}: training stays finite"
+        found.append(threshold(claim, ends, above=0.99, source=SANITY))
     claim = "the lag of 1/d_m grows with the width"
     found.append(monotone(claim, numbers(data, "d_m"), ratio, "increasing"))
     found.append(_extremely_slow(data))
-    chosen = only_dataset(data)["attention_change"]
-    for d_m in widths:
-        claim = f"width {d_m}: attention changes a lot in training with d_m^(-1/2)"
-        values = chosen.sel(d_m=d_m, scaling="realistic").values
-        found.append(threshold(claim, values, above=A_LOT))
-    last = chosen.sel(d_m=widths[-1])
+    change = data["attention_change"]
+    claim = "attention changes a lot in training with d_m^(-1/2), on average over the widths"
+    moved = by_seed(change.sel(scaling="realistic"), "d_m").mean(axis=1)
+    found.append(threshold(claim, moved, above=A_LOT, source=ATTENTION))
     claim = f"width {widths[-1]}: attention moves less with 1/d_m than with d_m^(-1/2)"
-    realistic, ntk = (last.sel(scaling=s).values for s in ("realistic", "ntk"))
+    realistic, ntk = (change.sel(d_m=widths[-1], scaling=s).values for s in ("realistic", "ntk"))
     return [*found, difference(claim, realistic, ntk)]
 
 
 def _extremely_slow(data: xr.Dataset) -> Finding:
-    widest = only_dataset(data)["loss"].isel(d_m=-1)
+    widest = data["loss"].isel(d_m=-1)
     early = max(1, (data.sizes["epoch"] - 1) // EARLY)
     slow = by_seed(widest.sel(scaling="ntk"), "epoch")[:, -1]
     fast = by_seed(widest.sel(scaling="realistic"), "epoch")[:, early]
@@ -104,7 +88,7 @@ def _extremely_slow(data: xr.Dataset) -> Finding:
         f"width {data['d_m'].values[-1]}: extremely slow with 1/d_m, its loss after {epochs} "
         f"epochs is above that of d_m^(-1/2) after {early}"
     )
-    return separation(claim, slow, fast)
+    return separation(claim, slow, fast, source=EXTREMELY)
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
@@ -113,9 +97,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     draw_scalings(losses, data, "geometric_loss")
     losses.set_yscale("log")
     losses.set_ylabel("training loss")
-    chosen = only_dataset(data)
     for index, (scaling, words) in enumerate(SCALINGS.items()):
-        one = chosen.sel(scaling=scaling)
+        one = data.sel(scaling=scaling)
         # Colours that no width has in the first panel.
         look: Any = {"label": words, "index": 3 + index, "within": NOT_NEGATIVE}
         draw_interval(change, one, "mean_attention_change", "d_m", **look)
@@ -130,22 +113,15 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         ax.set_ylabel("query token")
         ax.grid(visible=False)
         ax.figure.colorbar(image, ax=ax)
-    say_which_data(data, losses)
 
 
-figure = register(
-    Figure(
-        id="wu2023/fig4",
-        title="A vision Transformer on MNIST: training loss by width and softmax scale; attention",
-        reference="[wu2023, Fig. 4, Sec. 5.2]",
-        scales=image_scales(widths=[16, 1024, 16384]),
-        trials=image_trials,
-        statistics=statistics,
-        verdicts=verdicts,
-        plot=plot,
-        prepare=fetch_images,
-        options=OPTIONS,
-        layout=(2, 2),
-        notes=NOTES,
-    )
+figure = image_figure(
+    4,
+    "A vision Transformer on MNIST: training loss by width and softmax scale; attention",
+    place="Sec. 5.2",
+    widths=[16, 1024, 16384],
+    statistics=statistics,
+    verdicts=verdicts,
+    plot=plot,
+    layout=(2, 2),
 )

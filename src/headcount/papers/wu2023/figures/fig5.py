@@ -14,6 +14,7 @@ from ....lab import (
     Finding,
     Trial,
     inside,
+    open_choices,
     over_seeds,
     paired_difference,
     register,
@@ -21,8 +22,8 @@ from ....lab import (
     steps_below,
     threshold,
 )
-from .curves import SCALINGS, by_seed, draw_curve, finish, with_stability
-from .descent import NORMALISATIONS, descent, run_settings
+from .curves import by_seed, draw_curve, finish, with_stability
+from .descent import descent, run_settings
 from .fig2 import NOTES, SCALES, mark_divergence
 from .sentences import INITIALISATIONS
 
@@ -121,7 +122,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options={"normalisation": tuple(NORMALISATIONS), "scaling": tuple(SCALINGS)},
+        axes=open_choices("headcount.papers.wu2023:choices.toml", "fig5"),
         layout=(2, 2),
         notes=NOTES,
     )

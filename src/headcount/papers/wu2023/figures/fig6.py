@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import Figure, Finding, Trial, register
-from .images import (
-    NOTES,
-    OPTIONS,
-    fetch_images,
-    image_scales,
-    image_trials,
-    only_dataset,
-    say_which_data,
-)
+from ....lab import Finding, Trial
+from .images import image_figure, image_trials
 from .sentences import DECAY_OF_IMAGES
 from .tails import draw_tail, tail_statistics, tail_verdicts
 
@@ -32,7 +24,7 @@ def trials(
 
 
 def _one(data: xr.Dataset) -> xr.Dataset:
-    return only_dataset(data).isel(d_m=0, scaling=0, drop=True)
+    return data.isel(d_m=0, scaling=0, drop=True)
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
@@ -54,22 +46,16 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """The tail and its fit, on two panels."""
     for index, when in enumerate(WHEN):
         draw_tail(axes, data, f"_{when}", f"{when} training", index)
-    say_which_data(data, axes[0])
 
 
-figure = register(
-    Figure(
-        id="wu2023/fig6",
-        title="Assumption 3 on images: tail of the pair products of a vision Transformer's tokens",
-        reference="[wu2023, Fig. 6, App. E.2]",
-        scales=image_scales(widths=[1024]),
-        trials=trials,
-        statistics=statistics,
-        verdicts=verdicts,
-        plot=plot,
-        prepare=fetch_images,
-        options=OPTIONS,
-        layout=(1, 2),
-        notes=f"{NOTES} X are the embedded tokens of 100 random training images, divided by |X|_F.",
-    )
+figure = image_figure(
+    6,
+    "Assumption 3 on images: tail of the pair products of a vision Transformer's tokens",
+    place="App. E.2",
+    widths=[1024],
+    trials=trials,
+    statistics=statistics,
+    verdicts=verdicts,
+    plot=plot,
+    notes="X are the embedded tokens of 100 random training images, divided by |X|_F.",
 )

@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Finding, Trial, difference, over_seeds, register, threshold
+from ....lab import SANITY, Finding, Trial, difference, over_seeds, threshold
 from .curves import by_seed
-from .images import (
-    NOTES,
-    OPTIONS,
-    average_log_ratio,
-    draw_scalings,
-    fetch_images,
-    image_scales,
-    image_trials,
-    only_dataset,
-    say_which_data,
-)
+from .images import average_log_ratio, draw_scalings, image_figure, image_trials
+from .sentences import REGRESSION
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,18 +36,19 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """d_m^(-1/2) is faster, in the error of the sign and in the squared error."""
-    chosen, found = only_dataset(data), []
-    ratio = average_log_ratio(data, "loss")
+    found, ratio = [], average_log_ratio(data, "loss")
     for i, d_m in enumerate(data["d_m"].values):
-        one = chosen["sign_error"].sel(d_m=d_m)
+        one = data["sign_error"].sel(d_m=d_m)
         fast, slow = (by_seed(one.sel(scaling=s), "epoch") for s in ("realistic", "ntk"))
         words = f"width {d_m}: d_m^(-1/2) has the lower"
         claim = f"{words} training error sum (sign f - y)^2 on average over epochs"
-        found.append(difference(claim, slow[:, 1:].mean(axis=1), fast[:, 1:].mean(axis=1)))
+        errors = slow[:, 1:].mean(axis=1), fast[:, 1:].mean(axis=1)
+        found.append(difference(claim, *errors, source=REGRESSION))
         claim = f"{words} squared error on average over epochs (log ratio)"
         found.append(threshold(claim, ratio[:, i], above=0.0))
         finite = np.isfinite(slow[:, -1]) & np.isfinite(fast[:, -1])
-        found.append(threshold(f"width {d_m}: both scalings stay finite", finite * 1.0, above=0.5))
+        claim = f"width {d_m}: both scalings stay finite"
+        found.append(threshold(claim, finite * 1.0, above=0.5, source=SANITY))
     return found
 
 
@@ -70,23 +62,18 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     draw_scalings(loss, data, "geometric_loss")
     loss.set_yscale("log")
     loss.set_ylabel("mean squared error")
-    say_which_data(data, loss)
 
 
-figure = register(
-    Figure(
-        id="wu2023/fig8",
-        title="Regression on the digits 0 and 1 at width 1024, both softmax scales",
-        reference="[wu2023, Fig. 8, App. E.2]",
-        scales=image_scales(widths=[1024], evaluated=13000),
-        trials=trials,
-        statistics=statistics,
-        verdicts=verdicts,
-        plot=plot,
-        prepare=fetch_images,
-        options={**OPTIONS, "step": tuple(STEPS)},
-        layout=(1, 2),
-        notes=f"{NOTES} Labels -1 and +1; gamma = 0.01, as the squared error diverges with 0.1 "
-        "(step=printed); width 1024 is ours.",
-    )
+figure = image_figure(
+    8,
+    "Regression on the digits 0 and 1 at width 1024, both softmax scales",
+    place="App. E.2",
+    widths=[1024],
+    evaluated=13000,
+    trials=trials,
+    statistics=statistics,
+    verdicts=verdicts,
+    plot=plot,
+    notes="Labels -1 and +1; gamma = 0.01, as the squared error diverges with 0.1 (step=printed); "
+    "width 1024 is ours.",
 )

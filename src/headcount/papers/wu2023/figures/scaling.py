@@ -17,6 +17,7 @@ from ....lab import (
     Trial,
     draw_interval,
     monotone,
+    open_choices,
     over_seeds,
     register,
     separation,
@@ -119,7 +120,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options={"init": ("lecun", "he", "ntk")},
+        axes=open_choices("headcount.papers.wu2023:choices.toml", "scaling"),
         layout=(1, 2),
         notes="Raw tokens N(0, 1), mean pooling, loss (1/N)|f - y|^2, gamma = 1/lambda_max(c K_0), "
         "c = 2/N, for each run; float64; y is independent of X, so that fitting means memorising.",

@@ -1,0 +1,24 @@
+"""What a proved violation means for the text that it is about, in the words of the form's role."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..theory import Claim
+
+
+def called(claim: Claim, form: str) -> str:
+    """What a violation of this form may be called; of somebody's lemma it is what it states."""
+    if "/" not in claim.id:
+        return "false as stated" if form == "stated" else f"false in the form {form!r}"
+    return claim.forms[form].if_refuted
+
+
+def meaning(claim: Claim, form: str) -> list[str]:
+    """That in one line, and the quotation with its place."""
+    if "/" not in claim.id:
+        return [f"{claim.id} is {called(claim, form)}"]
+    lines = [f"{claim.id}, form {form!r}: {called(claim, form)}"]
+    quotation = claim.forms[form].quotation
+    return [*lines, quotation] if quotation else lines
