@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from headcount.core._outside import (
     one_line_if_broken,
 )
 from headcount.core._papers import PaperRegistry
+from headcount.theory import claims
 
 
 @pytest.fixture
@@ -99,3 +103,70 @@ def test_mistakes_of_ours_and_interruptions_are_seen() -> None:
         load_object("headcount.papers.nobody:x")
     with pytest.raises(BadArgument, match="'nobody:x': is broken: ModuleNotFoundError"):
         load_object("nobody:x")
+
+
+def test_one_entry_imports_the_modules_that_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim loads its own module; all of its paper where no module names it; no other paper."""
+    known, imported = _papers.Papers(), []
+    known._fill = None
+    monkeypatch.setattr(_papers, "papers", known)
+    registry: PaperRegistry[str] = PaperRegistry("note", lambda paper: paper.claims, str)
+
+    def load(key: str, reference: str) -> None:
+        imported.append(reference)
+        registry.register(f"{key}/{reference[-1]}", reference)
+
+    monkeypatch.setattr(registry, "_load", load)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("a", "b", "c"):
+        (tmp_path / f"notes_{name}.py").write_text(f"state.claim('{name}', 'is not {name}b')")
+    modules = tuple(f"notes_{name}" for name in ("a", "b", "c"))
+    known.add(paper("fox", claims=modules))
+    known.add(paper("hen", claims=("notes_c",)))
+    assert registry["fox/b"] == "notes_b"
+    assert imported == ["notes_b"]
+    assert "fox/b" in registry
+    assert "fox/x" not in registry  # nothing names it: everything is looked through
+    assert imported == ["notes_b", "notes_a", "notes_c", "notes_c"]
+    assert registry.of_paper("hen") == ["notes_c"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "own"),
+    [
+        ("theory.claims['arda2026/lemma-3']", "arda2026.claims.lemma_3"),
+        ("theory.claims['deora2024/lemma-1']", "deora2024.claims.lemma_1"),
+        ("lab.figures['deora2024/fig2']", "deora2024.figures.fig2"),
+    ],
+)
+def test_one_claim_and_one_figure_load_one_module(ask: str, own: str) -> None:
+    """Nothing of other papers but their manifests, and of their own no statement or figure else."""
+    code = (
+        f"import sys; from headcount import {ask.partition('.')[0]}; {ask}\n"
+        "print(*[m for m in sys.modules if m.startswith('headcount.papers.')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    loaded = [name.removeprefix("headcount.papers.") for name in done.stdout.split()]
+    key, _, folder = own.rpartition(".")[0].partition(".")
+    others = [name for name in loaded if name.split(".")[0] != key]
+    assert all(name.count(".") == 0 or name.endswith(".paper") for name in others), others
+    assert own in loaded
+    siblings = [n for n in loaded if n.startswith(f"{key}.{folder}.") and n != own]
+    manifest = _papers.papers[key]
+    declared = {*manifest.claims, *manifest.figures}
+    assert not [n for n in siblings if f"headcount.papers.{n}" in declared], siblings
+
+
+def test_the_module_that_is_tried_first_is_the_claim_s_own() -> None:
+    """Names that a loop makes are in no source: their whole paper is imported."""
+    elsewhere = {
+        name
+        for name, claim in claims.items()
+        if claim.function.__module__  # type: ignore[attr-defined]
+        != next(iter(_papers.naming(_papers.papers[claim.paper].claims, name.split("/")[1])), "")
+    }
+    assert elsewhere <= {f"wu2023/lemma-12-{block}" for block in "QKVO"}

@@ -118,18 +118,16 @@ def audited_config(file: Path | None, flags: dict[str, Any], extra: list[str]) -
     from ..training import TrainConfig, config_of_run
 
     stored = config_of_run(file) if file is not None and file.suffix == ".nc" else None
-    if stored is not None:
-        values = stored.model_dump() | read_values(None, flags)
-    else:
-        values = read_values(file, flags)
-    values.update(parse_values(extra))
-    config = TrainConfig.of(values)
+    values = read_values(file if stored is None else None, flags) | parse_values(extra)
+    if stored is not None and not values:
+        return stored
+    config = TrainConfig.of(values if stored is None else stored.model_dump() | values)
     if stored is not None and config.model_options == stored.model_options:
         return config
     taught = "activation" in signature(data_models[config.data]).parameters
     if taught and "activation" in (student := config.model_options):
         teacher = {"activation": student["activation"], **config.data_options}
-        return TrainConfig.of({**values, "data_options": teacher})
+        return config.model_copy(update={"data_options": teacher})
     return config
 
 

@@ -1,9 +1,13 @@
 """Papers: one manifest each, found by name, so that the engines need not know any of them."""
 
 import importlib
+import importlib.util
 import pkgutil
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
+from operator import itemgetter
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from ._checks import check_kind
@@ -86,10 +90,11 @@ Entry = TypeVar("Entry")
 
 
 class PaperRegistry(Registry[Entry], Generic[Entry]):
-    """Entries that the papers' modules register; those modules are imported at the first look-up.
+    """Entries that the papers' modules register; those are imported when somebody asks for one.
 
-    `modules(paper)` names them; every entry is `of` one type. Iteration is by name: the order must
-    not depend on which module happened to be imported first.
+    `modules(paper)` names them; every entry is `of` one type. Whoever asks for one entry imports
+    the modules that have its name in quotes, and all of its paper only where that was not enough.
+    Iteration is by name: the order must not depend on which module was imported first.
     """
 
     def __init__(
@@ -101,7 +106,7 @@ class PaperRegistry(Registry[Entry], Generic[Entry]):
     ) -> None:
         super().__init__(kind)
         self._modules, self._of, self._plural = modules, of, plural or f"{kind}s"
-        self._imported: set[str] = set()
+        self._imported: set[tuple[str, str]] = set()
         self._early: dict[str, str] = {}
 
     def register(self, name: str, entry: Entry) -> Entry:
@@ -123,16 +128,33 @@ class PaperRegistry(Registry[Entry], Generic[Entry]):
     def _all(self) -> dict[str, Entry]:
         # Asked each time: a paper may be added after the first look-up.
         for key, paper in papers.items():
-            if key not in self._imported:
-                self._imported.add(key)
-                self._import(key, paper)
+            self._import(key, self._modules(paper))
         return self._entries
 
-    def _import(self, key: str, paper: Paper) -> None:
-        for module in self._modules(paper):
-            what = f"{self._plural} of paper {key!r} ({module})"
-            with left_out_if_broken(what, ours=key in papers.ours):
-                self._load(key, module)
+    def _import(self, key: str, modules: Iterable[str]) -> None:
+        for module in modules:
+            if (key, module) not in self._imported:
+                self._imported.add((key, module))
+                what = f"{self._plural} of paper {key!r} ({module})"
+                with left_out_if_broken(what, ours=key in papers.ours):
+                    self._load(key, module)
+
+    def _has(self, name: object) -> bool:
+        """Whether there is an entry of this name, once what may bring it was imported."""
+        key, _, own = str(name).partition("/")
+        if key in papers:
+            modules = self._modules(papers[key])
+            for some in (*([module] for module in naming(modules, own)), modules):
+                if name in self._entries and name not in self._early:
+                    return True
+                self._import(key, some)
+        return name in self._all
+
+    def __contains__(self, name: object) -> bool:
+        return self._has(name)
+
+    def __getitem__(self, name: str) -> Entry:
+        return self._entries[name] if self._has(name) else super().__getitem__(name)
 
     def _load(self, key: str, reference: str) -> None:
         """What a manifest names: a module that registers entries when it is imported."""
@@ -147,4 +169,27 @@ class PaperRegistry(Registry[Entry], Generic[Entry]):
 
     def of_paper(self, paper: str) -> list[Entry]:
         """The entries of one paper: those whose name starts with its key."""
-        return [entry for name, entry in self.items() if name.split("/")[0] == paper]
+        if paper in papers:
+            self._import(paper, self._modules(papers[paper]))
+        known = sorted(
+            self._entries.items() if paper in papers else self.items(), key=itemgetter(0)
+        )
+        return [entry for name, entry in known if name.split("/")[0] == paper]
+
+
+def naming(modules: Iterable[str], own: str) -> list[str]:
+    """Those modules that go by a name or have it in quotes, the former first."""
+    like = own.replace("-", "_")
+    by_name = {module: module.rpartition(".")[2] == like for module in modules}
+    found = [module for module in modules if by_name[module] or _names(module, own)]
+    return sorted(found, key=lambda module: not by_name[module])
+
+
+def _names(module: str, own: str) -> bool:
+    """Whether a module's source has a name in quotes, alone or behind a slash; unread, it may."""
+    try:
+        found = importlib.util.find_spec(module)
+        text = Path(str(found.origin)).read_text(encoding="utf-8") if found is not None else ""
+    except (ImportError, OSError, ValueError):
+        return True
+    return found is None or re.search(rf"""["'/]{re.escape(own)}["']""", text) is not None

@@ -20,6 +20,7 @@ from headcount.papers.arda2026 import (
     PooledAttentionParams,
     Run,
     RunTrace,
+    Setting,
     Target,
     simulate,
     slack,
@@ -339,3 +340,13 @@ def test_a_run_whose_teacher_has_another_activation_is_read_as_it_is(tmp_path):
     changed, run = audited_run(path, {"activation": "sin"}, [])
     assert run is None
     assert changed.model_options["activation"] == changed.data_options["activation"] == "sin"
+
+
+def test_a_token_that_rounds_to_length_one_is_in_the_ball():
+    """Not "the longest token has norm 1, the theorems ask at most 1"."""
+    setting = Setting(d=2, m=4, largest_token=1 + 4e-16)
+    assert module._outside_ball(config(), setting) == ""
+    longer = replace(setting, largest_token=1.5, clip="scale its tokens")
+    assert module._outside_ball(config(), longer) == (
+        "the longest token has norm 1.5, the theorems ask at most 1; scale its tokens"
+    )

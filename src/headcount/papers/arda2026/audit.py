@@ -20,7 +20,7 @@ from jaxtyping import Float
 from ...core import MEAN_SQUARED, Array, BadArgument, float64
 from ...data import DataModel
 from ...kernels import Linearised
-from ...theory import Batch, Observed, slack_table, stored_iterates
+from ...theory import Batch, Check, Observed, slack_table, stored_iterates
 from ...training import (
     Built,
     Snapshot,
@@ -328,8 +328,10 @@ def _setting(
 def _outside_ball(config: TrainConfig, setting: Setting) -> str:
     """That tokens are longer than the theorems allow, and how to bring them there."""
     longest = setting.largest_token or 0.0
+    if Check(TOKENS_AND_QUERY, longest, 1.0).holds:
+        return ""
     told = f"the longest token has norm {longest:.3g}, the theorems ask at most 1"
-    return f"{told}; {setting.clip}" if longest > 1 else ""
+    return f"{told}; {setting.clip}"
 
 
 def slack(subject: Subject, variant: str) -> list[dict[str, float | str]]:

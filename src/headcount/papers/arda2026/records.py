@@ -220,7 +220,7 @@ class Near(Record):
 
 
 class Target(Near):
-    """As `Near`, with the probability delta at which the event E_app may fail.
+    """A model near its start, with the probability delta at which the event E_app may fail.
 
     |U_i0| <= 1 keeps e_app <= 2 y_max* < B_app: every point that is drawn lies inside E_app.
     """

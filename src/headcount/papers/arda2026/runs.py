@@ -73,7 +73,7 @@ MOST_SEQUENCES = 10**4
 
 
 class StochasticRun(Run):
-    """As `Run`, for ProjSGD with one index per step: all n^tau sequences are run."""
+    """A small problem for ProjSGD with one index per step: all n^tau sequences are run."""
 
     shapes = ({"n": 2, "T": 2, "d": 1, "m": 2, "tau": 3, "within": of_theorem},)
     largest = 45

@@ -22,7 +22,7 @@ _DENSITY = LONGEST * _WEIGHTS * np.exp(-(_U**2) / 2) / np.sqrt(2 * np.pi)
 
 
 class OneFeature(Attention):
-    """As `Attention`, in one feature."""
+    """One sample in one feature, a fixed attention weight and the class radii; U is averaged."""
 
     ranges = (("d", 1, 1),)
     shapes = ({"T": 3, "d": 1}, {"T": 2, "d": 1, "activation": "erf"})

@@ -85,7 +85,7 @@ SAMPLES = ((1.0, -0.7, 0.4), (-0.3, 0.9, -0.6))
 
 
 class Kernel(Record):
-    """Half a start in d = 1 and delta; the two inputs are `SAMPLES`, the activation is sin."""
+    """Half a start in one feature, and delta; two inputs of three tokens, sigma = sin."""
 
     U = Reals("half")
     W = Reals("half")

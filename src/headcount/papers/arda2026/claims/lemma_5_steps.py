@@ -60,7 +60,7 @@ def _(num, z, logits, form):
 
 
 class FairSigns(Record):
-    """N fair signs and a level: the event |sum| >= level, that is |mean| >= t = level/N."""
+    """Fair signs, N of them, and a level: the event |sum| >= level, so |mean| >= t = level/N."""
 
     N = Positive(low=1.0, high=float(LARGEST))
     level = Positive(low=1.0, high=float(LARGEST))
@@ -118,7 +118,7 @@ def _(num, N, level, form):
 
 
 class TwoPoints(Record):
-    """Z = a or Z = -b, with the probabilities for which E exp(Z^2) = 2: a psi_2 norm of 1."""
+    """A variable Z = a or Z = -b, with probabilities for which E exp(Z^2) = 2: psi_2 norm 1."""
 
     a = Positive(low=0.01, high=0.83)
     b = Positive(low=0.84, high=6.0)
@@ -165,7 +165,7 @@ def _(num, a, b, form):
 
 
 class Stretch(Record):
-    """D = diag(l) with entries in [0, 1], and w(U) = D^2 U/|DU|: |w| <= 1 and <U, w> = |DU|."""
+    """A diagonal D, 0 <= D <= 1, and w(U) = D^2 U/|DU|: |w| <= 1 and <U, w> = |DU|."""
 
     l = Box("k", low=0.0, high=1.0)
 

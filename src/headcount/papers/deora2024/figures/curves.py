@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Figure, Measurement, Trial, over_seeds, register
+from ....lab import COLOURS, Figure, Measurement, Trial, open_choices, over_seeds, register
 from .training_run import run_config
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ DM1_DEFAULTS: dict[str, Any] = {
     "T": 10, "d": 4, "M": 2, "S": 2.0, "zeta": 0.1, "noise_sd": 0.1, "relevant": "random",
 }  # fmt: skip
 """App. G, except `relevant`: a new random position of the relevant token for every sample."""
+
+PLANTED_SEED = 0
+"""Of the head that all trials share where it is fixed."""
 
 DM2_DEFAULTS: dict[str, Any] = {"T": 10, "d": 5, "margin": 0.2}
 """App. G; W* and U* have N(0, 1) entries and U* is divided by its norm, which is our reading."""
@@ -51,6 +54,22 @@ def scales(
         "smoke": {"seeds": 2, "heads": [1, 16], **shared, **smoke},
         "quick": {"seeds": 5, "heads": HEADS, **shared, **quick},
         "paper": {"seeds": 5, "heads": HEADS, **shared, **paper},
+    }
+
+
+def of_reading(settings: Mapping[str, Any], options: Mapping[str, str]) -> dict[str, Any]:
+    """The settings under the choices of a reading; what it does not choose stays."""
+    data = dict(settings["data_options"])
+    if "positions" in options:
+        data["relevant"] = options["positions"]
+    if options.get("planted") == "fixed":
+        data["planted_seed"] = PLANTED_SEED
+    return {
+        **settings,
+        "data_options": data,
+        "step_constant": float(options.get("step", settings["step_constant"])),
+        "adam_step": float(options.get("adam", settings["adam_step"])),
+        "steps": settings["steps"] * int(options.get("iterations", 1)),
     }
 
 
@@ -98,7 +117,7 @@ def by_heads(measurement: Measurement, runs: Sequence[str], **values: Any) -> An
     def trials(
         settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
     ) -> list[Trial]:
-        return head_trials(measurement, settings, seeds, runs, **values)
+        return head_trials(measurement, of_reading(settings, options), seeds, runs, **values)
 
     return trials
 
@@ -128,7 +147,8 @@ def register_curves(
 
     shown: dict[str, Any] = {"statistics": statistics, "plot": plot, "layout": (2 * len(runs), 3)}
     said: dict[str, Any] = {"title": title, "reference": reference, "notes": NOTES, "bands": RANGE}
-    return register(Figure(id=f"deora2024/{name}", **said, **shown, **declared))
+    axes = open_choices("headcount.papers.deora2024:choices.toml", name)
+    return register(Figure(id=f"deora2024/{name}", axes=axes, **said, **shown, **declared))
 
 
 def averages(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
