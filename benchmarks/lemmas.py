@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._timing import target
-from headcount.theory import falsify, lemmas_of
+from headcount.theory import falsify
+from headcount.theory.lemma_files import lemmas_of
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ROOT / "examples" / "lemmas"

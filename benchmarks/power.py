@@ -30,18 +30,17 @@ import numpy as np
 from benchmarks._timing import in_new_process, target
 from headcount.core import float64, stream
 from headcount.theory import (
-    BUDGETS,
     Claim,
     Kind,
     claims,
-    clopper_pearson,
     falsify,
-    generator,
     judge,
 )
+from headcount.theory._claim import generator
 from headcount.theory._corpus import known_instances, write_corpus
+from headcount.theory._falsify import BUDGETS, settle
 from headcount.theory._falsify import candidates as searched
-from headcount.theory._falsify import settle
+from headcount.theory._frequency import clopper_pearson
 from headcount.theory._prove import ratio_in_balls
 from headcount.theory._shrink import fewer_bits
 

@@ -19,10 +19,11 @@ from headcount.core import (
     stream,
 )
 from headcount.core._files import json_text
+from headcount.core._rounding import round_down, round_up
 from headcount.kernels import kernel_distance, kernel_margin, kernel_regression, ntk
 from headcount.lab import content_address, mean, parse_seeds
 from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams, omega
-from headcount.theory import clopper_pearson, round_down, round_up
+from headcount.theory._frequency import clopper_pearson
 from headcount.training import TrainConfig
 
 few = settings(max_examples=25, deadline=None, derandomize=True, database=None)

@@ -14,7 +14,8 @@ START, END = "<!-- papers -->", "<!-- end of papers -->"
 
 def table(readme: str) -> str:
     """One row for each paper; its figures, the last column, stay as they are."""
-    from headcount.theory import BRIEFLY, claims, errata, refuted_by_role
+    from headcount.theory import claims, errata, refuted_by_role
+    from headcount.theory._forms import BRIEFLY
 
     roles = [role for role in BRIEFLY if role not in ("assumption", "ours")]
     heads = ["paper", "claims", *(BRIEFLY[role] for role in roles), "notes on the text", "figures"]

@@ -23,6 +23,7 @@ from headcount.cli._everything import Ended
 from headcount.core import BadArgument, papers
 from headcount.report.site import build_site, figure_results
 from headcount.report.site._claims import LogAxis, claim_rows, prose, shown
+from headcount.theory._compare import Compared
 from headcount.training import TrainConfig
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"alert(1)"
@@ -240,7 +241,7 @@ def test_everything_runs_all_figures_and_stores_what_the_report_needs(
     answer = theory.Answer("width", "arda2026/theorem-1", "printed", 8.0, "a note", taken="more")
     never = theory.Answer("width", "arda2026/theorem-1", "printed", None, "at 400 steps")
     twice = (never, answer, never)
-    compared = theory.Compared("arda2026", "arda2026", "l", 8, 400, 0.1, 1.0, twice, {}, answer)
+    compared = Compared("arda2026", "arda2026", "l", 8, 400, 0.1, 1.0, twice, {}, answer)
     monkeypatch.setattr(theory, "audit", audit)
     monkeypatch.setattr(theory, "compare", lambda problem, **given: [compared])
     ends = iter([Ended(3), Ended(1, "the disk is full"), *([Ended(0)] * len(lab.figures))])

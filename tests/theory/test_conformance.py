@@ -21,7 +21,6 @@ from headcount.core import float64, stream
 from headcount.theory import (
     Budget,
     Claim,
-    Falsification,
     Kind,
     Outcome,
     claims,
@@ -33,6 +32,7 @@ from headcount.theory import (
     shipped_certificates,
 )
 from headcount.theory._claim import generator
+from headcount.theory._falsify import Falsification
 from headcount.theory._frequency import Interval, clopper_pearson
 from headcount.theory._pytree import arrays_of
 from headcount.theory._slow_sides import slow_checks, slow_data, slow_sides

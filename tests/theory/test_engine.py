@@ -14,6 +14,7 @@ from scipy import stats
 from headcount.cli._falsify import falsify_command
 from headcount.cli._recheck import recheck_command
 from headcount.core import BadArgument, activation_named
+from headcount.core._rounding import round_down, round_up
 from headcount.papers.arda2026 import Setting
 from headcount.papers.arda2026.constants import constants, event_radius, event_radius_exact
 from headcount.theory import (
@@ -22,21 +23,18 @@ from headcount.theory import (
     Outcome,
     certify,
     claims,
-    clopper_pearson,
     errata,
     errata_page,
     falsify,
-    frequency_of,
     judge,
     judge_frequency,
     read_certificate,
     recheck,
-    round_down,
-    round_up,
     shipped_certificates,
 )
 from headcount.theory._certificate import certificate_from_json
 from headcount.theory._falsify import budget_of
+from headcount.theory._frequency import clopper_pearson, frequency_of
 from headcount.theory.slow import FLOATS, activation, precise
 
 ROOT = Path(__file__).parents[2]
@@ -313,11 +311,13 @@ def test_the_commands_print_json_and_write_a_certificate(
         "instances",
         "certificate",
         "proved",
+        "called",
         "sizes",
         "instance",
     }
     assert found["violated"]
     assert found["proved"]
+    assert found["called"] == "this step does not hold as printed; the result is untouched"
     assert recheck_command(Path(found["certificate"]), json=True) == 0
     assert json.loads(capsys.readouterr().out)["confirmed"]
     content = json.loads(Path(found["certificate"]).read_text())

@@ -18,11 +18,11 @@ from headcount.theory import (
     certify,
     falsify,
     lemma,
-    lemmas_of,
     recheck,
     verify,
 )
 from headcount.theory._program import was_float32
+from headcount.theory.lemma_files import lemmas_of
 
 LITTLE = Budget(random=64, restarts=2, steps=20)
 

@@ -28,16 +28,15 @@ from headcount.theory import (
     Size,
     Sphere,
     Tokens,
-    certificate_of,
     certify,
     claims,
     export,
     lemma,
-    read_shipped,
     verify,
 )
 from headcount.theory._exact_points import exactly, rationals
-from headcount.theory._portable import portable
+from headcount.theory._portable import certificate_of, portable
+from headcount.theory._shipped import read_shipped
 
 ALONE = """
 import sys

@@ -23,10 +23,10 @@ from headcount.theory import (
     errata_page,
     explain,
     false,
-    read_shipped,
     refuted_page,
 )
 from headcount.theory._forms import quotes_in
+from headcount.theory._shipped import read_shipped
 
 WORDS = {"says": "x is at most one", "where": "Lemma 1"}
 

@@ -19,7 +19,6 @@ from headcount.core._rounding import ordered
 from headcount.theory import (
     Certificate,
     Claim,
-    Experiment,
     Family,
     Form,
     Kind,
@@ -28,14 +27,13 @@ from headcount.theory import (
     _count,
     _falsify,
     _recheck,
-    clopper_pearson,
     instance_class,
     recheck,
 )
 from headcount.theory._ball_linalg import eigenvalues
 from headcount.theory._balls import at_precision
 from headcount.theory._certificate import FORMAT
-from headcount.theory._frequency import Frequency, Interval
+from headcount.theory._frequency import Experiment, Frequency, Interval, clopper_pearson
 from headcount.theory._judge_frequency import judge_exactly
 from headcount.theory._prove import _seen, ratio_in_balls
 from headcount.theory._search import Candidate

@@ -15,7 +15,6 @@ from headcount.theory import (
     Bound,
     Check,
     Claim,
-    Experiment,
     Family,
     Form,
     Hypothesis,
@@ -24,12 +23,11 @@ from headcount.theory import (
     Outcome,
     Sides,
     claims,
-    clopper_pearson,
-    frequency_of,
     instance_class,
     judge,
     judge_frequency,
 )
+from headcount.theory._frequency import Experiment, clopper_pearson, frequency_of
 from headcount.theory._slow_sides import slow_ratio, slow_sides
 from headcount.theory._verdict import (
     ROUNDING,

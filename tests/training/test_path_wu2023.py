@@ -11,7 +11,7 @@ from training_problems import agree, compare_with_twin
 from headcount.core import BadArgument, losses, normal, stream
 from headcount.papers.wu2023.fast import wu2023_chunk, wu2023_path
 from headcount.papers.wu2023.model import Encoder, EncoderParams
-from headcount.training._paths import gradient_path, naive_path
+from headcount.training import gradient_path, naive_path
 
 SHAPES = {
     "asymmetric": (7, 3, 4, 9),

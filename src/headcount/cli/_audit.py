@@ -15,7 +15,8 @@ from ._problem import NO_FLAGS, ProblemFlags
 from ._train import training_progress
 
 if TYPE_CHECKING:
-    from ..theory import Audit, Verdict
+    from ..theory import Verdict
+    from ..theory._audit import Audit
     from ..training import Run, TrainConfig
 
 VIOLATED = 3

@@ -12,7 +12,7 @@ from ._in_words import in_short, training_needs
 from ._output import print_json
 
 if TYPE_CHECKING:
-    from ..theory import Compared
+    from ..theory._compare import Compared
 
 
 def compare_command(

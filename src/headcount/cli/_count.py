@@ -17,7 +17,8 @@ from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
     from ..core import Paper
-    from ..theory import Answer, Practice
+    from ..theory import Answer
+    from ..theory._practice import Practice
     from ..theory._setting import Setting
     from ..training import TrainConfig
 

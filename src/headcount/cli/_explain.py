@@ -8,7 +8,8 @@ from ._flags import Flag
 from ._output import print_json
 
 if TYPE_CHECKING:
-    from ..theory import Claim, Explanation, Form
+    from ..theory import Claim, Form
+    from ..theory._explain import Explanation
 
 
 def explain_command(claim: str, /, *, json: Flag = False) -> int:

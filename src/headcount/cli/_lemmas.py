@@ -15,8 +15,7 @@ def lemmas_from(name: str, *, trust: bool) -> list[Claim]:
     A file outside the current folder is announced first, and on a terminal we ask.
     """
     from ..core import BadArgument
-    from ..theory import lemmas_of
-    from ..theory.lemma_files import outside_here, split_name
+    from ..theory.lemma_files import lemmas_of, outside_here, split_name
 
     file, _ = split_name(name)
     if not trust and file.is_file() and outside_here(file):

@@ -37,12 +37,12 @@ def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> in
 
 def _with_words(names: list[str]) -> list[str]:
     """Behind a claim with a refuted form of the paper's own stands what that is called."""
-    from ..theory import BRIEFLY, claims
+    from ..theory import claims
 
     shown = []
     for name in names:
         forms = claims[name].forms.values()
-        words = dict.fromkeys(BRIEFLY[f.role] for f in forms if f.fails and f.role != "ours")
+        words = dict.fromkeys(f.briefly for f in forms if f.fails and f.role != "ours")
         shown.append(f"{name} ({', '.join(words)})" if words else name)
     return shown
 

@@ -44,7 +44,8 @@ def recheck_command(
         message, called (what the violation means).
     """
     from ..core import BadArgument
-    from ..theory import certificate_named, claims, read_certificate, recheck
+    from ..theory import claims, read_certificate, recheck
+    from ..theory._shipped import certificate_named
     from ._lemmas import lemmas_from
     from ._meaning import called, meaning
 

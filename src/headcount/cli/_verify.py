@@ -51,7 +51,8 @@ def verify_command(
         instance, admissible, message; a list if there are several.
     """
     from ..core import BadArgument, papers
-    from ..theory import certificate_of, facts, verify
+    from ..theory import facts, verify
+    from ..theory._portable import certificate_of
     from ..theory.lemma_files import is_lemma_file
     from ._lemmas import lemmas_from
 

@@ -110,6 +110,11 @@ class Form:
         return "a form of our own fails: the paper does not say it"
 
     @property
+    def briefly(self) -> str:
+        """What a refutation of this form is called in a table or on a chip."""
+        return BRIEFLY[self.role]
+
+    @property
     def quotation(self) -> str:
         """The paper's words with their place; empty for a form of our own."""
         return f'{self.where}: "{" ".join(self.says.split())}"' if self.says else ""

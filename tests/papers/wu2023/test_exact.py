@@ -18,11 +18,15 @@ from headcount.papers.wu2023.constants import effective_tau1
 from headcount.papers.wu2023.limit import limit_wu2023
 from headcount.papers.wu2023.model import Encoder, EncoderParams, TwoLayerParams, TwoLayerReLU
 from headcount.papers.wu2023.records import Network
-from headcount.theory._pytree import arrays_of
-from headcount.theory._slow_sides import slow_data
 from headcount.theory.slow import FLOATS
 
 RNG = np.random.default_rng(5)
+
+
+def as_lists(point: Any) -> dict[str, Any]:
+    """A point for slow arithmetic: nested lists of floats."""
+    fields = {name: np.asarray(getattr(point, name)).tolist() for name in point.spaces}
+    return fields | {name: getattr(point, name) for name in point.statics}
 
 
 def instance(**shape: int) -> Network:
@@ -41,7 +45,7 @@ def test_the_room_computes_the_packages_encoder(pooling: str) -> None:
 
 def test_the_slow_gradient_is_the_gradient() -> None:
     i = instance(n=2, T=3, d=2, d_m=3)
-    data = slow_data(FLOATS, arrays_of(i))
+    data = as_lists(i)
     rows = [g.flat() for g in twins.jacobian(FLOATS, data, twins.theta_of(data))]
     np.testing.assert_allclose(rows, model.jacobian(i, i.theta), rtol=1e-10, atol=1e-12)
 

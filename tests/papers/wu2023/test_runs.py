@@ -60,7 +60,7 @@ def test_the_printed_constants_allow_a_step_that_diverges() -> None:
     assert proof.proved
     assert proof.twin.lhs > 4 * proof.twin.rhs
     # With the corrected constants the same step is refused.
-    assert "gamma <= 1/C fails" in judge(claim, step, "corrected").message
+    assert "the proposition asks gamma <= 1/C" in judge(claim, step, "corrected").message
 
 
 def test_the_corrected_step_size_falls_like_one_over_N() -> None:
@@ -89,7 +89,7 @@ def test_a_tiny_step_is_compared_with_a_tinier_limit() -> None:
     with float64():
         limit = 1 / float(Constants(small, "jump").C)
     assert limit < 1e-14
-    assert "gamma <= 1/C fails" in judge(claim, small, "jump").message
+    assert "the proposition asks gamma <= 1/C" in judge(claim, small, "jump").message
     inside = replace(small, gamma=np.asarray(0.5 * limit))
     assert "gamma <= 1/C fails" not in judge(claim, inside, "jump").message
 

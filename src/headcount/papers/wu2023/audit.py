@@ -28,6 +28,7 @@ from .constants import Constants, effective_tau1
 from .hessian import hessian_norm
 from .model import Encoder, EncoderParams
 from .records import (
+    ManyRows,
     Move,
     Network,
     OneToken,
@@ -255,7 +256,7 @@ def _offers(
         steps, start = len(history.loss) - 1, whole.theta._asdict()
         runs.append(Run(X=whole.X, residual=residual, **start, **numbers, steps=steps))
     n, T, d = x.shape
-    fields = last.fields()
+    fields, Phi = last.fields(), np.einsum("nt,ntd->nd", weights[:, 0], x)
     return {
         Network: [last],
         ScalarTokens: [ScalarTokens(**fields)] if d == 1 else [],
@@ -264,7 +265,8 @@ def _offers(
         Move: moves,
         SmoothMove: [SmoothMove(**move.fields()) for move in moves],
         **{kind: [kind(**run.fields()) for run in runs] for kind in (Run, Step, SmoothStep)},
-        Rows: [Rows(Phi=np.einsum("nt,ntd->nd", weights[:, 0], x))],
+        Rows: [Rows(Phi=Phi)],
+        ManyRows: [ManyRows(Phi=Phi)] if n >= d**4 else [],
         Samples: [Samples(X=x, u=logits[0])] if n >= 2 else [],
         Softmax: [Softmax(u=row, v=np.eye(len(row))[0]) for row in logits],
     }

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from ...core import papers
 from ...core._outside import left_out_if_broken
 from ...core._rounding import round_down
-from ...theory import BRIEFLY, Certificate, Claim, claims, read_shipped
+from ...theory import Certificate, Claim, claims, read_shipped
 
 NOT_ASKED = "not asked"
 """The outcome of a claim that no stored audit asked."""
@@ -37,7 +37,7 @@ class ClaimRow:
     def refuted(self) -> list[str]:
         """What the refutations of its forms are called, briefly."""
         forms = self.claim.forms.values()
-        return list(dict.fromkeys(BRIEFLY[form.role] for form in forms if form.fails))
+        return list(dict.fromkeys(form.briefly for form in forms if form.fails))
 
     @property
     def looseness(self) -> float | None:

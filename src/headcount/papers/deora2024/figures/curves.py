@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Measurement, Trial, over_seeds
+from ....lab import COLOURS, Figure, Measurement, Trial, open_choices, over_seeds, register
 from .training_run import run_config
 
 if TYPE_CHECKING:
@@ -111,6 +111,46 @@ def head_trials(
     ]
 
 
+def by_heads(measurement: Measurement, runs: Sequence[str], **values: Any) -> Any:
+    """The trials of a figure: one run per optimiser, number of heads and seed."""
+
+    def trials(
+        settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
+    ) -> list[Trial]:
+        return head_trials(measurement, of_reading(settings, options), seeds, runs, **values)
+
+    return trials
+
+
+def register_curves(
+    name: str,
+    title: str,
+    reference: str,
+    *,
+    panels: Sequence[str],
+    draw: Callable[[xr.Dataset, Sequence[Any], str, str], None],
+    runs: Mapping[str, str],
+    **declared: Any,
+) -> Figure:
+    """Register a figure with six panels of curves by H for each kind of run (name: title).
+
+    `panels` are averaged over trials; `draw(data, axes, run, title)` draws one kind.
+    """
+
+    def statistics(data: xr.Dataset) -> xr.Dataset:
+        return averages(data, panels)
+
+    def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
+        for index, (run, own) in enumerate(runs.items()):
+            draw(data, axes[6 * index : 6 * index + 6], run, own)
+        shared_legend(axes, data.sizes["H"])
+
+    shown: dict[str, Any] = {"statistics": statistics, "plot": plot, "layout": (2 * len(runs), 3)}
+    said: dict[str, Any] = {"title": title, "reference": reference, "notes": NOTES, "bands": RANGE}
+    axes = open_choices("headcount.papers.deora2024:choices.toml", name)
+    return register(Figure(id=f"deora2024/{name}", axes=axes, **said, **shown, **declared))
+
+
 def averages(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     """Each quantity averaged over trials, as `average_<name>`, with its smallest and largest trial.
 
@@ -167,13 +207,6 @@ def draw_curves(
     ax.xaxis.set_minor_formatter("")
     ax.set_yscale("log" if log else "linear")
     ax.set_xlabel("iteration k")
-
-
-def draw_runs(draw: Any, data: xr.Dataset, axes: Sequence[Any], titles: Mapping[str, str]) -> None:
-    """Six panels for each kind of run, drawn by `draw(data, axes, run, title)`, and one legend."""
-    for index, (run, title) in enumerate(titles.items()):
-        draw(data, axes[6 * index : 6 * index + 6], run, title)
-    shared_legend(axes, data.sizes["H"])
 
 
 def shared_legend(axes: Sequence[Any], count: int) -> None:

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....lab import (
-    OURS,
-    Figure,
-    Finding,
-    Source,
-    Trial,
-    inside,
-    mean,
-    monotone,
-    open_choices,
-    register,
-    threshold,
-)
+from ....lab import OURS, Finding, Source, inside, mean, monotone, threshold
 from .curves import (
     DM1_DEFAULTS,
-    NOTES,
-    RANGE,
-    averages,
+    by_heads,
     draw_curves,
-    draw_runs,
-    head_trials,
     last,
-    of_reading,
     over_heads,
     points,
     reference_line,
+    register_curves,
     scales,
 )
 from .training_run import LEVEL, dm1_run
@@ -49,24 +33,13 @@ PANELS = {
 }
 SLOWER = Source("rate of train loss decay reduces as we increase H", "App. G on Fig. 2")
 REACHES = Source("at least for smaller H, GD indeed achieves margin", "App. G on Fig. 2")
+RUNS = {"gd-constant": "GD, constant step"}
 ONE_OVER_K = (-1.15, -0.85)
 """A slope whose whole interval lies here counts as O(1/k)."""
 REACHED = 0.95
 """Share of gamma_attn from which on a margin counts as reaching it."""
 GAMMA_ATTN = DM1_DEFAULTS["S"] * math.sqrt(DM1_DEFAULTS["T"] / 2)
 """S sqrt(T/2), the limit of gamma_attn(eps) as eps -> 0 [deora2024, (11)]."""
-
-
-def trials(
-    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
-) -> list[Trial]:
-    """GD with eta = 1 from zero, for every H."""
-    return head_trials(dm1_run, of_reading(settings, options), seeds, ["gd-constant"])
-
-
-def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Every panel's quantity, averaged over trials."""
-    return averages(data, tuple(PANELS))
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
@@ -108,11 +81,6 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     return found
 
 
-def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
-    """Six panels, one curve per H."""
-    draw_runs(draw_dm1, data, axes, {"gd-constant": "GD, constant step"})
-
-
 def draw_dm1(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> None:
     """The six panels of one kind of run on DM1."""
     for ax, (name, label) in zip(axes, PANELS.items(), strict=True):
@@ -140,19 +108,14 @@ SCALES = scales(
     {"steps": 1500, "record_every": 10},
 )
 
-figure = register(
-    Figure(
-        id="deora2024/fig2",
-        title="DM1, gradient descent with a constant step: effect of the number of heads",
-        reference="[deora2024, Fig. 2, App. G]",
-        scales=SCALES,
-        trials=trials,
-        statistics=statistics,
-        verdicts=verdicts,
-        plot=plot,
-        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig2"),
-        layout=(2, 3),
-        notes=NOTES,
-        bands=RANGE,
-    )
+figure = register_curves(
+    "fig2",
+    "DM1, gradient descent with a constant step: effect of the number of heads",
+    "[deora2024, Fig. 2, App. G]",
+    scales=SCALES,
+    trials=by_heads(dm1_run, list(RUNS)),
+    verdicts=verdicts,
+    panels=tuple(PANELS),
+    draw=draw_dm1,
+    runs=RUNS,
 )

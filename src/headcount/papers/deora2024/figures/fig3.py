@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import (
-    OURS,
-    Figure,
-    Finding,
-    Source,
-    Trial,
-    difference,
-    monotone,
-    open_choices,
-    register,
-    threshold,
-)
-from .curves import (
-    NOTES,
-    RANGE,
-    draw_runs,
-    head_trials,
-    last,
-    of_reading,
-    points,
-)
-from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1, statistics
+from ....lab import OURS, Finding, Source, difference, monotone, threshold
+from .curves import by_heads, last, points, register_curves
+from .fig2 import GAMMA_ATTN, PANELS, REACHED, SCALES, draw_dm1
 from .training_run import dm1_run
 
 if TYPE_CHECKING:
@@ -47,13 +27,6 @@ FALLS_AWAY = Source(
     "the margin attained by GD for larger H continues to fall away from", "App. G on Fig. 3"
 )
 OPTIMISERS = {"gd": "GD, step ~ sqrt H", "adam": "Adam, constant step"}
-
-
-def trials(
-    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
-) -> list[Trial]:
-    """Both optimisers from zero, for every H."""
-    return head_trials(dm1_run, of_reading(settings, options), seeds, list(OPTIMISERS))
 
 
 def speed_up(data: xr.Dataset, optimiser: str) -> Any:
@@ -90,24 +63,14 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     return found
 
 
-def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
-    """Six panels per optimiser."""
-    draw_runs(draw_dm1, data, axes, OPTIMISERS)
-
-
-figure = register(
-    Figure(
-        id="deora2024/fig3",
-        title="DM1, step proportional to sqrt(H), and Adam: effect of the number of heads",
-        reference="[deora2024, Fig. 3, App. G]",
-        scales=SCALES,
-        trials=trials,
-        statistics=statistics,
-        verdicts=verdicts,
-        plot=plot,
-        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig3"),
-        layout=(4, 3),
-        notes=NOTES,
-        bands=RANGE,
-    )
+figure = register_curves(
+    "fig3",
+    "DM1, step proportional to sqrt(H), and Adam: effect of the number of heads",
+    "[deora2024, Fig. 3, App. G]",
+    scales=SCALES,
+    trials=by_heads(dm1_run, list(OPTIMISERS)),
+    verdicts=verdicts,
+    panels=tuple(PANELS),
+    draw=draw_dm1,
+    runs=OPTIMISERS,
 )

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import (
-    OURS,
-    Figure,
-    Finding,
-    Source,
-    Trial,
-    monotone,
-    open_choices,
-    register,
-    threshold,
-)
+from ....lab import OURS, Finding, Source, monotone, threshold
 from .curves import (
     DM2_DEFAULTS,
-    NOTES,
-    RANGE,
-    averages,
+    by_heads,
     draw_curves,
-    draw_runs,
-    head_trials,
     last,
     lowest,
-    of_reading,
     points,
     reference_line,
+    register_curves,
     scales,
 )
 from .training_run import dm2_run
@@ -51,23 +37,12 @@ IMPROVES = Source(
 )
 ALL_REACH = Source("all the models reach the expected margin", "App. G on Figs. 4 and 5")
 ALL_FIND = Source("all the optimizers find the planted model", "App. G on Figs. 4 and 5")
+RUNS = {"gd": "GD, step ~ sqrt H"}
 QUANTITIES = (*PANELS, "alignment_U")
 FOUND = 0.99
 """Cosine from which on a planted matrix counts as found."""
 REACHED = 0.95
 """Share of the planted margin from which on it counts as reached."""
-
-
-def trials(
-    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
-) -> list[Trial]:
-    """GD with eta = step_constant sqrt(H) from zero, for every H."""
-    return head_trials(dm2_run, of_reading(settings, options), seeds, ["gd"])
-
-
-def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Every panel's quantity, averaged over trials."""
-    return averages(data, QUANTITIES)
 
 
 def optimiser_verdicts(
@@ -101,12 +76,7 @@ def optimiser_verdicts(
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """What the paper says of GD on DM2."""
-    return optimiser_verdicts(data, "gd", "GD, step ~ sqrt H", IMPROVES)
-
-
-def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
-    """Six panels, one curve per H."""
-    draw_runs(draw_dm2, data, axes, {"gd": "GD, step ~ sqrt H"})
+    return optimiser_verdicts(data, "gd", RUNS["gd"], IMPROVES)
 
 
 def draw_dm2(data: xr.Dataset, axes: Sequence[Any], run: str, title: str) -> None:
@@ -133,19 +103,14 @@ SCALES = scales(
     {"n": 1000, "n_test": 3000, "steps": 1000, "record_every": 10},
 )
 
-figure = register(
-    Figure(
-        id="deora2024/fig4",
-        title="DM2, step proportional to sqrt(H): effect of the number of heads",
-        reference="[deora2024, Fig. 4, App. G]",
-        scales=SCALES,
-        trials=trials,
-        statistics=statistics,
-        verdicts=verdicts,
-        plot=plot,
-        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig4"),
-        layout=(2, 3),
-        notes=NOTES,
-        bands=RANGE,
-    )
+figure = register_curves(
+    "fig4",
+    "DM2, step proportional to sqrt(H): effect of the number of heads",
+    "[deora2024, Fig. 4, App. G]",
+    scales=SCALES,
+    trials=by_heads(dm2_run, list(RUNS)),
+    verdicts=verdicts,
+    panels=QUANTITIES,
+    draw=draw_dm2,
+    runs=RUNS,
 )

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ....lab import Figure, Finding, Source, Trial, open_choices, register, separation
-from .curves import (
-    NOTES,
-    RANGE,
-    draw_runs,
-    head_trials,
-    last,
-    of_reading,
-)
-from .fig4 import SCALES, draw_dm2, optimiser_verdicts, statistics
+from ....lab import Finding, Source, separation
+from .curves import by_heads, last, register_curves
+from .fig4 import QUANTITIES, SCALES, draw_dm2, optimiser_verdicts
 from .training_run import dm2_run
 
 if TYPE_CHECKING:
@@ -27,13 +19,6 @@ HELPS = Source(
     "App. G on Fig. 5",
 )
 OPTIMISERS = {"momentum": "momentum, step ~ sqrt H", "adam": "Adam, constant step"}
-
-
-def trials(
-    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
-) -> list[Trial]:
-    """Both optimisers for every H, and the plain descent of Fig. 4 to compare with."""
-    return head_trials(dm2_run, of_reading(settings, options), seeds, [*OPTIMISERS, "gd"])
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
@@ -52,24 +37,14 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     return found
 
 
-def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
-    """Six panels per optimiser."""
-    draw_runs(draw_dm2, data, axes, OPTIMISERS)
-
-
-figure = register(
-    Figure(
-        id="deora2024/fig5",
-        title="DM2, momentum and Adam: effect of the number of heads",
-        reference="[deora2024, Fig. 5, App. G]",
-        scales=SCALES,
-        trials=trials,
-        statistics=statistics,
-        verdicts=verdicts,
-        plot=plot,
-        axes=open_choices("headcount.papers.deora2024:choices.toml", "fig5"),
-        layout=(4, 3),
-        notes=NOTES,
-        bands=RANGE,
-    )
+figure = register_curves(
+    "fig5",
+    "DM2, momentum and Adam: effect of the number of heads",
+    "[deora2024, Fig. 5, App. G]",
+    scales=SCALES,
+    trials=by_heads(dm2_run, [*OPTIMISERS, "gd"]),
+    verdicts=verdicts,
+    panels=QUANTITIES,
+    draw=draw_dm2,
+    runs=OPTIMISERS,
 )

@@ -248,7 +248,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
             draw_interval(margins, own, f"mean_{name}", "sigma", label=label, index=index)
         margins.axhline(0, color="0.45", linewidth=0.8)
         margins.set_yscale("symlog", linthresh=1.0)
-        margins.set_ylabel("margin at the start")
+        margins.set_ylabel("margin at the start (symlog)")
         for index, (name, label) in enumerate({"Z_mu": "Z_mu", "Z_nu": "Z_nu", "P": "|p|"}.items()):
             draw_interval(
                 sizes, own, f"mean_{name}", "sigma", label=label, index=index, within=NOT_NEGATIVE
@@ -257,7 +257,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         sizes.axhline(allowed, color="0.4", linestyle=":", label="S^2/8 of Prop. 3")
         sizes.set_ylabel("realised noise")
         sizes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.85), frameon=False)
-        draw_interval(trained, own, "mean_trained_margin", "sigma", index=6)
+        draw_interval(trained, own, "mean_trained_margin", "sigma", index=0)
         reference_line(trained, GAMMA_ATTN, "gamma_attn", below=True)
         trained.set_ylim(0, 1.05 * GAMMA_ATTN)
         trained.set_ylabel("margin / |U~| after training")

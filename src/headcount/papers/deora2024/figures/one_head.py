@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Context, Figure, Finding, Measurement, Trial, register, threshold
-from .curves import (
-    NOTES,
-    RANGE,
-    averages,
-    draw_curves,
-    head_trials,
-    over_heads,
-    scales,
-    shared_legend,
-)
+from ....lab import COLOURS, Context, Figure, Finding, Measurement, register, threshold
+from .curves import NOTES, RANGE, averages, by_heads, draw_curves, over_heads, scales, shared_legend
 from .fig2 import COMMON
 from .training_run import logarithmic, problem_of
 
@@ -87,13 +78,6 @@ ROUNDING = 1e-10
 """Relative error below which two losses count as equal up to rounding that training amplifies."""
 
 
-def trials(
-    settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
-) -> list[Trial]:
-    """All heads trained one by one, and one head alone."""
-    return head_trials(one_head, settings, seeds, list(RUNS), model="deora2024")
-
-
 def statistics(data: xr.Dataset) -> xr.Dataset:
     """Both losses and their relative difference: the geometric mean and range over trials."""
     import xarray as xr
@@ -150,7 +134,7 @@ figure = register(
             {"heads": [1, 4, 16], "steps": 300},
             {"heads": [1, 4, 16, 64], "steps": 1500},
         ),
-        trials=trials,
+        trials=by_heads(one_head, list(RUNS), model="deora2024"),
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,

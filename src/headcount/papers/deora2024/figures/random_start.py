@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import Figure, Finding, Trial, difference, monotone, register, threshold
-from .curves import (
-    NOTES,
-    RANGE,
-    averages,
-    draw_runs,
-    last,
-    over_heads,
-    points,
-    scales,
-)
+from ....lab import Finding, Trial, difference, monotone, threshold
+from .curves import last, over_heads, points, register_curves, scales
 from .fig2 import COMMON, PANELS, draw_dm1
 from .training_run import LEVEL, dm1_run, run_config
 
@@ -57,11 +48,6 @@ def trials(
     return result
 
 
-def statistics(data: xr.Dataset) -> xr.Dataset:
-    """Every panel's quantity, averaged over trials."""
-    return averages(data, tuple(PANELS))
-
-
 def slow_down(data: xr.Dataset, start: str) -> Any:
     """log(training loss of the most heads / that of one) at the end, per seed."""
     logs = np.log(last(data, "train_loss", start))
@@ -88,32 +74,23 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     return found
 
 
-def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
-    """Six panels per start."""
-    draw_runs(draw_dm1, data, axes, {start: title for start, (title, _) in STARTS.items()})
-
-
-figure = register(
-    Figure(
-        id="deora2024/random-start",
-        title="DM1, gradient descent from zero, from the two-phase and from a Gaussian start",
-        reference="[deora2024, Fig. 2 and Sec. 5.1; not in the paper]",
-        scales=scales(
-            {
-                **COMMON,
-                "init_options": {"two-phase": {"n_init": 100}, "gaussian": {"scale": 1.0}},
-                "record_every": 10,
-            },
-            {"heads": [1, 4], "steps": 60},
-            {"heads": [1, 4, 16], "steps": 500},
-            {"heads": [1, 4, 16, 64], "steps": 1500},
-        ),
-        trials=trials,
-        statistics=statistics,
-        verdicts=verdicts,
-        plot=plot,
-        layout=(6, 3),
-        notes=NOTES,
-        bands=RANGE,
-    )
+figure = register_curves(
+    "random-start",
+    "DM1, gradient descent from zero, from the two-phase and from a Gaussian start",
+    "[deora2024, Fig. 2 and Sec. 5.1; not in the paper]",
+    scales=scales(
+        {
+            **COMMON,
+            "init_options": {"two-phase": {"n_init": 100}, "gaussian": {"scale": 1.0}},
+            "record_every": 10,
+        },
+        {"heads": [1, 4], "steps": 60},
+        {"heads": [1, 4, 16], "steps": 500},
+        {"heads": [1, 4, 16, 64], "steps": 1500},
+    ),
+    trials=trials,
+    verdicts=verdicts,
+    panels=tuple(PANELS),
+    draw=draw_dm1,
+    runs={start: title for start, (title, _) in STARTS.items()},
 )
