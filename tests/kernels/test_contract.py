@@ -80,3 +80,29 @@ def test_every_block_begins_where_jax_need_not_copy(
     assert len(ranges) > 1
     for at in ranges:
         assert whole[at].ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_gram_matrix_that_is_known_is_used_again(
+    symmetric: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bias beside its matrix: two outputs of a sample share the matrix's first factor."""
+    shared, other = factors(4, 1, (5,), 0), factors(3, 1, (5,), 1)
+    flows, more = factors(8, 1, (6,), 2)[0], factors(6, 1, (6,), 3)[0]
+    nearly = flows.copy()
+    nearly[-1] += 1
+    left = {"W": (*shared, flows), "b": (flows.copy(),), "c": (nearly,), "read": (nearly, flows)}
+    right = {
+        "W": (*other, more), "b": (more.copy(),), "c": (more[::-1],), "read": (more, more[::-1])
+    }  # fmt: skip
+    right = left if symmetric else right
+    seen: list[Any] = []
+    contract = _contract.contract
+    monkeypatch.setattr(_contract, "contract", lambda a, b: seen.append(len(a)) or contract(a, b))
+    tiles = dict(_contract.contract_parts(left, right))
+    assert sorted(seen) == [1, 1, 1, 1] if symmetric else [1, 1, 1, 2]
+    for part, a in left.items():
+        rows = [tuple(np.repeat(f, 8 // len(f), axis=0) for f in a)]
+        rows.append(tuple(np.repeat(f, (8 if symmetric else 6) // len(f), 0) for f in right[part]))
+        np.testing.assert_allclose(tiles[part], slow(*rows), rtol=1e-12, atol=1e-13)
+    assert len({id(tile) for tile in tiles.values()}) == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -17,13 +16,6 @@ from headcount.models import split_module
 from headcount.training import gd, train
 
 pytestmark = pytest.mark.usefixtures("as_users_write")
-
-
-@pytest.fixture
-def as_users_write() -> Iterator[None]:
-    """Ranks and types promote, as they do for users."""
-    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        yield
 
 
 class Reader(eqx.Module):

@@ -9,7 +9,7 @@ matrix of all token pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -26,6 +26,43 @@ _BLOCK_ROWS = 200
 """Rows of a block's products: smaller ones are slower, larger ones waste the symmetry."""
 _ALIGNMENT = 64
 """Bytes: JAX takes an array that begins at a multiple of it as it is, and copies any other."""
+
+
+def contract_parts(left: Mapping[Any, Factors], right: Mapping[Any, Factors]) -> Iterator[Any]:
+    """(part, tile) of every part, each tile an array of its own.
+
+    A bias that is added to a product has the product's cotangent as its gradient: where a factor
+    is the only one of another part, that part's tile is its Gram matrix.
+    """
+    alone = [part for part, factors in left.items() if len(factors) == 1]
+    tiles = {part: contract(left[part], right[part]) for part in alone}
+    for part in left.keys() - tiles.keys():
+        pairs = list(zip(left[part], right[part], strict=True))
+        for k, (a, b) in enumerate(pairs):
+            known = (q for q in alone if _same(a, left[q][0]) and _same(b, right[q][0]))
+            if (found := next(known, None)) is not None:
+                c, d = pairs[1 - k]
+                yield part, _times(tiles[found], contract((c,), (d,)))
+                break
+        else:
+            yield part, contract(left[part], right[part])
+    yield from tiles.items()
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two factors of single rows are equal: by their first rows, most often, they are not."""
+    if a.shape != b.shape or a.shape[1] > 1 or a.dtype != b.dtype:
+        return False
+    return np.array_equal(a[:1], b[:1]) and np.array_equal(a, b)
+
+
+def _times(large: Any, small: Any) -> Float[np.ndarray, "rows columns"]:
+    """The product of two Gram matrices, of which one may be that of all outputs together."""
+    if large.shape == small.shape:
+        return large * small
+    n1, n2 = small.shape
+    parts = large.reshape(n1, -1, n2, large.shape[1] // n2) * small[:, None, :, None]
+    return parts.reshape(large.shape)
 
 
 def contract(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:

@@ -21,9 +21,10 @@ from ..core import (
     own_precision,
 )
 from ..core._precision import traced
-from ..core._samples import Samples
+from ..core._samples import Samples, count_samples
 from ..core._tree import blocks
 from ..models import over_heads
+from ..models._module import as_model
 from ._generic import kept_blocks
 from ._ntk import traced_ntk
 from ._source import check_inputs, check_params
@@ -101,16 +102,16 @@ def drift_from(
 ) -> Callable[[Any], Record]:
     """`drift` as a function of params alone: the kernel at initial is computed once."""
     check_count("eigenvalues", eigenvalues, least=0)
+    model, initial = as_model(model, initial)
     if traced(initial, x):
         start = _state(model, initial, x, tuple(frozen))
         return lambda params: _measure(model, initial, start, params, x, frozen, eigenvalues)
     kept_blocks(initial, frozen)
     check_params(model, initial)
     samples = check_inputs("x", x, model, "float64")
-    if eigenvalues > len(samples):
-        raise BadArgument(
-            "eigenvalues", eigenvalues, f"is above n = {len(samples)}", fix="ask for fewer"
-        )
+    if eigenvalues > count_samples(samples):
+        problem = f"is above n = {count_samples(samples)}"
+        raise BadArgument("eigenvalues", eigenvalues, problem, fix="ask for fewer")
     base = cast(initial, "float64")
     with float64():
         origin = jax.jit(lambda p: _state(model, p, samples, tuple(frozen)))(base)

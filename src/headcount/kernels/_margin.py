@@ -25,14 +25,15 @@ from ..core import (
 )
 from ..core._checks import check_finite_leaves, check_samples
 from ..core._rounding import interval_text
-from ..core._samples import Samples
+from ..core._samples import Samples, as_samples
 from ..core._shown import Shown
 from ..models import over_heads
-from ._linearised import check_signs
+from ..models._module import as_model
+from ._linearised import check_pair, check_signs
 from ._ntk import ntk
 from ._regression import check_kernel
 
-Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
+Function = Callable[[Any, Any], Float[Array, ""]]
 
 SEPARABLE = "separable"
 NOT_SEPARABLE = "not separable"
@@ -88,10 +89,10 @@ class Margin(Shown):
                 "there is no direction of positive margin",
                 fix="check status",
             )
+        model, params = as_model(model, params)
         with float64():
-            theta = _combined(
-                model, cast(params, "float64"), np.asarray(x, np.float64), self.coefficients
-            )
+            samples = as_samples("x", x, "float64")
+            theta = _combined(model, cast(params, "float64"), samples, self.coefficients)
             return over_heads(model, jax.tree.map(np.asarray, theta), power=-2)
 
 
@@ -209,7 +210,8 @@ def ntk_margin(
     norm: float = NTK_NORM,
 ) -> Margin:
     """`kernel_margin` of the tangent features at `params`; `margin_path` follows it along a run."""
-    check_samples(x, y)
+    model, params = as_model(model, params)
+    check_pair(model, x, y)
     check_signs(y)
     return kernel_margin(ntk(model, params, x, blocks="total").total, y, norm=norm)
 
@@ -248,13 +250,15 @@ def direction_margins(
 
     The smallest entry is the margin of the direction.
     """
-    check_samples(x, y)
+    model, params = as_model(model, params)
+    check_pair(model, x, y)
     check_signs(y)
     check_finite_leaves("params", params)
     check_finite_leaves("direction", direction)
     with float64():
         theta = cast(direction, "float64")
-        slopes = _slopes(model, cast(params, "float64"), theta, np.asarray(x, np.float64))
+        samples = as_samples("x", x, "float64")
+        slopes = _slopes(model, cast(params, "float64"), theta, samples)
         length = float(optax.tree.norm(over_heads(model, theta)))
     if norm is not None and length == 0:
         raise BadArgument("direction", "all zeros", "has no length", fix="give a nonzero direction")

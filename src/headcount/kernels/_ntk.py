@@ -81,6 +81,10 @@ class EmpiricalNTK(Shown):
             shown["trace"] = float(np.trace(self.matrix))
         return {**shown, "frozen": ", ".join(self.frozen) or "none", "method": self.method}
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Float[np.ndarray, "..."]:
+        """The total: what takes an array takes a kernel."""
+        return np.array(self.total, dtype, copy=copy)
+
     @property
     def matrix(self) -> Float[np.ndarray, "n1o n2o"]:
         """The total as a matrix, outputs of one sample side by side."""
@@ -153,7 +157,7 @@ def ntk(
     shape = (plan.n1 * o, plan.n2 * o)
     total = np.zeros(shape, dtype)
     kept = {name: np.empty(shape, dtype) for name in problem.names} if blocks == "each" else {}
-    for rows, columns, tiles in computed_tiles(problem, x1, x2, plan):
+    for rows, columns, tiles in computed_tiles(problem, x1, x2, plan, by_block=bool(kept)):
         at = (slice(rows[0] * o, rows[1] * o), slice(columns[0] * o, columns[1] * o))
         for name, values in tiles.items():
             total[at] += values
@@ -270,7 +274,9 @@ def planned(
     return problem, x1, x2, plan
 
 
-def computed_tiles(problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, wanted: Any = None) -> Any:
+def computed_tiles(
+    problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, wanted: Any = None, *, by_block: bool
+) -> Any:
     """Iterate over (rows, columns, tiles by block); `wanted(rows, columns)` may leave some out."""
     keep = plan.stored_features
     left = FeatureSource(problem, x1, plan.chunk, keep=keep)
@@ -280,11 +286,12 @@ def computed_tiles(problem: Problem, x1: Any, x2: Any, plan: MemoryPlan, wanted:
         if wanted is not None and not wanted(rows, columns):
             continue
         if problem.method == "vector-products":
-            yield rows, columns, kernel_tile(left, right, rows, columns)
+            yield rows, columns, kernel_tile(left, right, rows, columns, by_block=by_block)
             continue
         if current is None or current[0] != rows:
             current = (rows, left.rows(*rows))
-        yield rows, columns, kernel_tile(left, right, rows, columns, current[1])
+        tile = kernel_tile(left, right, rows, columns, current[1], by_block=by_block)
+        yield rows, columns, tile
 
 
 @own_precision

@@ -12,8 +12,9 @@ from jaxtyping import Bool, Float
 from ..core import Array, BadArgument, check_finite, check_nonnegative, check_shape
 from ..core._results import mappable
 from ..core._shown import Shown
+from ._ntk import EmpiricalNTK
 
-Kernel = Float[Array, "_n1 _n2"] | Float[Array, "_n1 _k1 _n2 _k2"]
+Kernel = EmpiricalNTK | Float[Array, "_n1 _n2"] | Float[Array, "_n1 _k1 _n2 _k2"]
 """One number for two samples, or a matrix over their outputs."""
 
 

@@ -21,7 +21,7 @@ from ..core import (
 )
 from ..core._checks import check_finite_leaves
 from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
-from ._contract import contract, empty_aligned
+from ._contract import contract_parts, empty_aligned
 from ._features import Factors, structured_features
 from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile
 from ._traced import Part, traced_features
@@ -247,8 +247,10 @@ def kernel_tile(
     rows: tuple[int, int],
     columns: tuple[int, int],
     left_features: dict[Part, Factors] | None = None,
+    *,
+    by_block: bool = True,
 ) -> dict[str, Float[np.ndarray, "r c"]]:
-    """The kernel between two ranges of samples, by block.
+    """The kernel between two ranges of samples, by block, or all of them as "total".
 
     The diagonal tile of a symmetric kernel is made exactly symmetric.
     """
@@ -267,13 +269,15 @@ def kernel_tile(
         a = left.rows(*rows) if left_features is None else left_features
         b = a if diagonal else right.rows(*columns)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = summed((part, contract(a[part], b[part])) for part in a)
+            found = summed(contract_parts(a, b))
         o, dtype = problem.width, problem.dtype
         shape = ((rows[1] - rows[0]) * o, (columns[1] - columns[0]) * o)
         # A block that does not enter the function has no part at all.
         tiles = {n: found[n] if n in found else np.zeros(shape, dtype) for n in problem.names}
+    if not by_block:
+        tiles = summed((("total", 0), tile) for tile in tiles.values())
     for name, tile in tiles.items():
-        check_held(problem, tile, f"block {name} of the kernel")
+        check_held(problem, tile, f"block {name} of the kernel" if by_block else "the kernel")
     if diagonal:
         for tile in tiles.values():
             np.copyto(tile, tile.T, where=np.tri(len(tile), k=-1, dtype=bool))
@@ -281,10 +285,13 @@ def kernel_tile(
 
 
 def summed(parts: Iterable[tuple[Part, Any]]) -> dict[str, Any]:
-    """The sums of the parts of every block."""
+    """The sums of the parts of every block; NumPy's are added up in place."""
     blocks: dict[str, Any] = {}
     for (name, _), tile in parts:
-        blocks[name] = blocks[name] + tile if name in blocks else tile
+        if name not in blocks:
+            blocks[name] = tile
+        else:
+            blocks[name] += tile
     return blocks
 
 

@@ -253,7 +253,7 @@ def _fill(
     if not missing:
         return 0
     for rows, columns, tiles in computed_tiles(
-        problem, x1, x2, plan, lambda r, c: (r, c) in missing
+        problem, x1, x2, plan, lambda r, c: (r, c) in missing, by_block=len(names) > 1
     ):
         total = np.sum(list(tiles.values()), axis=0, dtype=problem.dtype)
         values = [np.ascontiguousarray({"total": total, **tiles}[name]) for name in names]

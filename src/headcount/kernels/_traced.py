@@ -109,12 +109,26 @@ class Program:
             assert name is not None
             J = jacobians[k]
             found.setdefault(name, []).append((J.reshape(J.shape[0], 1, -1),))
-        return {(name, k): one for name, parts in found.items() for k, one in enumerate(parts)}
+        merged = {name: _merged(parts) for name, parts in found.items()}
+        return {(name, k): one for name, parts in merged.items() for k, one in enumerate(parts)}
 
 
 def traced_features(model: Any, params: Any, x: Any, names: Sequence[str]) -> dict[Part, Factors]:
     """The factors of one sample; a block that does not enter has none."""
     return Program(model, params, x, names).factors()
+
+
+def _merged(parts: list[Factors]) -> list[Factors]:
+    """The gradients of a block as one, but for those that may be a factor of another part.
+
+    A bias has the cotangent of its product as its gradient: see `_contract.contract_parts`.
+    """
+    known = {factor.shape for part in parts if len(part) == 2 for factor in part}
+    plain = [part[0] for part in parts if len(part) == 1 and part[0].shape not in known]
+    if len(plain) < 2:
+        return parts
+    rest = [part for part in parts if len(part) == 2 or part[0].shape in known]
+    return [*rest, (jnp.concatenate(plain, axis=2),)]
 
 
 def _joined(pairs: list[tuple[Any, Any]], use: Use) -> list[Factors]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jaxtyping import Float
 
@@ -50,6 +49,7 @@ class Linearised:
         """The model's name, marked as linearised."""
         return f"{getattr(self.model, 'name', 'function')}-linearised"
 
+    @property
     def shapes(self) -> Any:
-        """The parameter pytree with shapes in place of arrays."""
-        return jax.tree.map(np.shape, self.initial)
+        """The model's, a function that gives shapes in place of arrays; only if it has one."""
+        return self.model.shapes

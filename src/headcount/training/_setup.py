@@ -24,6 +24,7 @@ from ..core._precision import DTYPES
 from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
 from ..core._tree import blocks
 from ..data import PositionalTokens
+from ._batches import Batches
 from ._devices import check_split
 from ._loop import Loop
 from ._recorders import Recorder, recorders
@@ -114,6 +115,7 @@ class Setup:
     chunk: int | None
     tokens: PositionalTokens | None
     mesh: Mesh | None = None
+    batches: Batches | None = None
 
     def __post_init__(self) -> None:
         check_count("steps", self.steps)
@@ -203,6 +205,20 @@ class Setup:
         if self.tracers and self.rule.batch_size is not None:
             problem = "needs gradients over all samples"
             raise BadArgument("trace", self.rule.name, problem, fix="use record")
+        if self.batches is not None:
+            self._check_batches()
+
+    def _check_batches(self) -> None:
+        """Batches that are given are those of all seeds, and no others are drawn."""
+        if self.rule.batch_size is not None:
+            problem = "draws batches of its own"
+            raise BadArgument("rule", self.rule.name, problem, fix="use one without batch_size")
+        if self.tracers:
+            problem = "needs gradients over all samples"
+            raise BadArgument("trace", "batches", problem, fix="use record")
+        if not self.shared:
+            problem = "has an axis of seeds, and batches have none"
+            raise BadArgument("x", shown_sample(self.x), problem, fix="give all seeds the same")
 
     def _check_pair(self, x: Samples, y: Array) -> None:
         """Samples and labels, shared by all seeds or with the seeds as first axis."""
@@ -229,7 +245,10 @@ class Setup:
             if recorders["validation"] in self.recorders or tracers["validation"] in self.tracers:
                 raise BadArgument("validation", None, "is needed to record it", fix="give (x, y)")
             return
-        x, y = self.validation
+        self._check_alike("validation", *self.validation)
+
+    def _check_alike(self, name: str, x: Samples, y: Any) -> None:
+        """Other samples and labels are of the kind of the training samples."""
         try:
             self._check_pair(x, y)
             if hasattr(self.model, "shapes"):
@@ -240,8 +259,21 @@ class Setup:
                     problem = f"differ from the training samples, {shown_sample(self.sample)}"
                     raise BadArgument("x", shown_sample(seen), problem, fix="give the same kind")
         except BadArgument as error:
-            argument = f"validation {error.argument}"
+            argument = f"{name} {error.argument}"
             raise BadArgument(argument, error.value, error.problem, fix=error.fix) from None
+
+    def batch(self, number: int, x: Any, y: Any) -> tuple[Samples, Array]:
+        """One of the user's batches, checked like the samples themselves."""
+        name = f"batch {number}"
+        x, y = as_data(f"{name} x", x, self.model), as_labels(f"{name} y", y, self.loss)
+        self._check_alike(name, x, y)
+        if y.shape[1:] != self.y.shape[1 if self.shared else 2 :]:
+            problem = f"has other labels than y, {self.y.shape}"
+            raise BadArgument(f"{name} y", f"array of shape {y.shape}", problem, fix="one a sample")
+        if self.tokens is not None:
+            self.tokens.check(f"{name} x", x)
+        check_split(self.mesh, len(y), None, False)
+        return x, y
 
     def _check_params(self) -> None:
         expected = blocks(self.model.shapes()) if hasattr(self.model, "shapes") else {}
@@ -298,7 +330,7 @@ class Setup:
             "optimiser": self.rule.name,
             **{f"optimiser_{k}": v for k, v in self.rule.settings},
             "projection": str(self.rule.projection),
-            "batch_size": self.rule.batch_size or self.n,
+            "batch_size": self.rule.batch_size or (self.n if self.batches is None else "given"),
             "steps": self.steps,
             "n": self.n,
             "T": self.T,

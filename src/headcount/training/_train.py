@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from ..core._checks import check_kind
 from ..core._samples import Samples, take_samples
 from ..data import PositionalTokens
 from ..models._module import as_model
+from ._batches import Batches, Feed
 from ._devices import place, sample_mesh
 from ._loop import Problem, State
 from ._programs import programs
@@ -64,6 +66,7 @@ def train(
     trace: str | Tracer | Sequence[str | Tracer] = (),
     keep: str | Sequence[str] = (),
     dtype: str = "float32",
+    batches: Batches | None = None,
     chunk: int | None = None,
     tokens: PositionalTokens | None = None,
     devices: int | Sequence[jax.Device] | None = None,
@@ -89,6 +92,10 @@ def train(
     use. With `devices` the samples are split over so many (or these) devices. A loss that is not
     finite stops its seed, is recorded, and leaves the other seeds alone. `stop` is asked about
     twice a second: when it says True, the run ends with the steps it has.
+
+    For data that does not fit into memory `batches` brings a pair (x, y) for every step, the same
+    for all seeds: an iterable, or a function of the batch number that gives one from there on. A
+    resumed run goes on at its batch. x and y are then what recorders and the final loss look at.
     """
     model, initial = as_model(model, initial)
     start = initial if seeds is not None else stack_seeds([initial])
@@ -111,6 +118,7 @@ def train(
         chunk=chunk,
         tokens=tokens,
         mesh=sample_mesh(devices),
+        batches=batches,
     )
     with precision(dtype):
         run = _Trainer(setup, checkpoint, progress, stop).run()
@@ -145,6 +153,15 @@ def stack_seeds(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
 
 
+def _held(tree: Any, dtype: str) -> Any:
+    """On the device, once for all calls: floats in `dtype`, ids and masks as they are."""
+
+    def leaf(value: Any) -> Any:
+        return jnp.asarray(value, jax.dtypes.canonicalize_dtype(value.dtype))
+
+    return jax.tree.map(leaf, cast(tree, dtype))
+
+
 class _Trainer:
     """Runs the compiled programs until all steps are done."""
 
@@ -163,13 +180,14 @@ class _Trainer:
         alone = len(setup.seeds) == 1 and not setup.shared
         data = take_samples((setup.x, setup.y), 0) if alone else (setup.x, setup.y)
         held_out = setup.held_out(alone)
-        self.programs = programs(setup.loop(alone), setup.recorders, _ROOM)
+        self.loop = setup.loop(alone)
+        self.programs = programs(self.loop, setup.recorders, _ROOM)
         if setup.mesh is None:
-            whole = split = partial(cast, dtype=setup.dtype)
+            whole = self.split = partial(_held, dtype=setup.dtype)
         else:
             whole = partial(place, dtype=setup.dtype, mesh=setup.mesh)
-            split = partial(whole, axis=int(not setup.shared and not alone))
-        x, y = split(data)
+            self.split = partial(whole, axis=int(self.loop.by_seed[0]))
+        x, y = self.split(data)
         self.problem = Problem(whole(setup.start), x, y, whole(keys), whole(held_out))
 
     def run(self) -> Run:
@@ -178,6 +196,7 @@ class _Trainer:
         steps = self.setup.steps
         every = self.setup.every if self.setup.recorders else steps
         state, done, traces, records = self._restore_or_start()
+        feed = None if self.setup.batches is None else Feed(self.setup.batches, done)
         points = sorted({*range(0, steps, every), steps})
         call = 1
         while True:
@@ -188,7 +207,12 @@ class _Trainer:
             target = min(p for p in points if p > done)
             count = min(call, target - done, _ROOM)
             tick = time.perf_counter()
-            state, parts = self.programs.advance(self.problem, state, jnp.int32(count))
+            if feed is None:
+                state, parts = self.programs.advance(self.problem, state, jnp.int32(count))
+            else:
+                state, parts, count = self._advance_by(feed, state, count)
+                if count == 0:
+                    break
             for name, part in parts.items():
                 traces[name][:, done : done + count] = np.asarray(part)[:, :count]
             spent = time.perf_counter() - tick
@@ -199,6 +223,23 @@ class _Trainer:
                 self.checkpoint.save(partial(self._pack, state, done, traces, records))
         cut = {name: np.delete(trace, np.s_[done:-1], axis=1) for name, trace in traces.items()}
         return self._result(state, done, cut, points[: len(records)], records, began)
+
+    def _advance_by(
+        self, feed: Feed, state: State, count: int
+    ) -> tuple[State, dict[str, Array], int]:
+        """Up to `count` steps, each on the next batch, and how many there were."""
+        losses: list[Any] = []
+        while len(losses) < count:
+            batch = feed.take(self.setup.steps)
+            if batch is None:
+                break
+            x, y = self.setup.batch(feed.position - 1, *batch)
+            step = programs(replace(self.loop, n=len(y), by_seed=(False, False)), (), 1).advance
+            held_x, held_y = self.split((x, y))
+            shown = self.problem._replace(x=held_x, y=held_y, validation=None)
+            state, traces = step(shown, state, jnp.int32(1))
+            losses.append(traces["loss"])
+        return state, {"loss": np.concatenate(losses, axis=1)} if losses else {}, len(losses)
 
     def _tell(self, done: int, trace: Array) -> None:
         if self.progress is not None:
