@@ -16,6 +16,7 @@ def main(name: str) -> None:
     import jax
     import neural_tangents as nt
     import numpy as np
+
     from benchmarks.ntk_any import case
 
     jax.config.update("jax_enable_x64", True)

@@ -167,7 +167,7 @@ def measured(name: str) -> dict[str, Any]:
     apart = max(float(np.max(np.abs(k - kernels["jacobian"]))) for k in kernels.values()) / size
     facts = [float(kernels["jacobian"].trace()), float((kernels["jacobian"] ** 2).sum())]
     other = _Other(name)
-    found = {m: np.inf for m in (*METHODS, *other.methods)}
+    found = dict.fromkeys((*METHODS, *other.methods), np.inf)
     for _ in range(ROUNDS):
         near = {m for m, s in found.items() if s == np.inf or s <= 5 * min(found.values())}
         for m in near & set(METHODS):
@@ -178,7 +178,9 @@ def measured(name: str) -> dict[str, Any]:
             found[m] = min(found[m], seconds)
     other.close()
     for theirs in other.methods:
-        apart = max(apart, *(abs(a / b - 1) for a, b in zip(other.facts[theirs], facts)))
+        apart = max(
+            apart, *(abs(a / b - 1) for a, b in zip(other.facts[theirs], facts, strict=True))
+        )
     return {"case": name, "n": CASES[name], "seconds": found, "apart": apart, "theirs": other.facts}
 
 

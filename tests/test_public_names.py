@@ -97,6 +97,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "kernels.train_linearised": lambda loss: kernels.train_linearised(
         ARDA, START, X, Y, eta=0.1, steps=2, loss=loss
     ).train,
+    "kernels.gauss_newton": lambda loss: kernels.spectral_density(
+        kernels.gauss_newton(ARDA, loss, X, Y), START, probes=2, order=3
+    ).trace[0],
     "kernels.loss_function": lambda loss: kernels.loss_function(ARDA, loss, X, Y)(START),
 }  # fmt: skip
 

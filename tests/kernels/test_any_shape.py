@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from own_models import SHAPES, N
 
 from headcount.kernels import (
     Linearised,
@@ -29,6 +28,7 @@ from headcount.kernels import (
     train_linearised,
 )
 from headcount.training import gd, stack_seeds, train
+from own_models import SHAPES, N
 
 pytestmark = pytest.mark.usefixtures("as_users_write")
 SHOWN = ("ids", "images", "a dict")

@@ -89,7 +89,7 @@ def test_an_overflowing_kernel_says_so(method):
 
 
 def test_overflow_is_named_on_file_and_without_a_matrix(tmp_path):
-    with pytest.raises(BadArgument, match="overflows in block"):
+    with pytest.raises(BadArgument, match="overflows in the kernel"):
         ntk_to_file(MODEL, START, 1e200 * X, file=tmp_path / "kernel.nc")
     operator = NTKOperator(MODEL, START, 1e25 * X, dtype="float32")
     with pytest.raises(BadArgument, match="overflows in a product"):

@@ -8,13 +8,13 @@ import jax
 import numpy as np
 import optax
 import pytest
-from own_models import SHAPES
 from training_problems import MemoryCheckpoint, linear
 
 from headcount.core import BadArgument
-from headcount.training import gd, momentum, sgd, stack_seeds, train
 from headcount.training import _train as training_module
+from headcount.training import gd, momentum, sgd, stack_seeds, train
 from headcount.training._batches import BatchesEnded
+from own_models import SHAPES
 
 pytestmark = pytest.mark.usefixtures("as_users_write")
 F, PARAMS, X, Y, LOSS = SHAPES["a dict"]

@@ -24,6 +24,8 @@ _LARGE = 2**29
 """Multiplications of a tile from which compiling is worth while."""
 _BLOCK_ROWS = 200
 """Rows of a block's products: smaller ones are slower, larger ones waste the symmetry."""
+_GRAM_ROWS = 1024
+"""The same for a factor that the outputs of a sample share, whose Gram matrix stands alone."""
 _ALIGNMENT = 64
 """Bytes: JAX takes an array that begins at a multiple of it as it is, and copies any other."""
 
@@ -34,35 +36,37 @@ def contract_parts(left: Mapping[Any, Factors], right: Mapping[Any, Factors]) ->
     A bias that is added to a product has the product's cotangent as its gradient: where a factor
     is the only one of another part, that part's tile is its Gram matrix.
     """
-    alone = [part for part, factors in left.items() if len(factors) == 1]
-    tiles = {part: contract(left[part], right[part]) for part in alone}
-    for part in left.keys() - tiles.keys():
-        pairs = list(zip(left[part], right[part], strict=True))
-        for k, (a, b) in enumerate(pairs):
-            known = (q for q in alone if _same(a, left[q][0]) and _same(b, right[q][0]))
-            if (found := next(known, None)) is not None:
-                c, d = pairs[1 - k]
-                yield part, _times(tiles[found], contract((c,), (d,)))
-                break
-        else:
-            yield part, contract(left[part], right[part])
-    yield from tiles.items()
+    others = {part for part, factors in left.items() if len(factors) > 1}
+    for alone in left.keys() - others:
+        tile = contract(left[alone], right[alone])
+        known = left[alone][0], right[alone][0]
+        for part in sorted(others):
+            pairs = list(zip(left[part], right[part], strict=True))
+            for k, pair in enumerate(pairs):
+                if all(_same(a, b) for a, b in zip(pair, known, strict=True)):
+                    c, d = pairs[1 - k]
+                    others.remove(part)
+                    yield part, _times(tile, contract((c,), (d,)))
+                    break
+        yield alone, tile
+    for part in sorted(others):
+        yield part, contract(left[part], right[part])
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two factors of single rows are equal: by their first rows, most often, they are not."""
+    """Whether two factors of single rows are equal: most often not even their first rows are."""
     if a.shape != b.shape or a.shape[1] > 1 or a.dtype != b.dtype:
         return False
     return np.array_equal(a[:1], b[:1]) and np.array_equal(a, b)
 
 
-def _times(large: Any, small: Any) -> Float[np.ndarray, "rows columns"]:
-    """The product of two Gram matrices, of which one may be that of all outputs together."""
-    if large.shape == small.shape:
-        return large * small
-    n1, n2 = small.shape
-    parts = large.reshape(n1, -1, n2, large.shape[1] // n2) * small[:, None, :, None]
-    return parts.reshape(large.shape)
+def _times(tile: Any, own: Any) -> Float[np.ndarray, "rows columns"]:
+    """The product of two Gram matrices, `own` perhaps that of all outputs of a sample together."""
+    if own.shape == tile.shape and own.dtype == tile.dtype:
+        return np.multiply(own, tile, out=own)
+    n1, n2 = own.shape
+    parts = tile.reshape(n1, -1, n2, tile.shape[1] // n2) * own[:, None, :, None]
+    return parts.reshape(tile.shape)
 
 
 def contract(left: Factors, right: Factors) -> Float[np.ndarray, "n1 n2"]:
@@ -114,9 +118,21 @@ def _equal(a: Any, b: Any) -> Any:
 
 
 def _gram_by_xla(device: Any, a: Any, b: Any) -> Float[np.ndarray, "rows columns"]:
+    """The same in blocks, of which a symmetric product needs the lower ones only."""
+    left, right = _rows(a), _rows(b)
+    gram = np.empty((len(left), len(right)), a.dtype)
     with precision(a.dtype.name):
-        sides = (jax.device_put(_rows(side), device, may_alias=True) for side in (a, b))
-        return np.array(_product(*sides))
+        for i in range(0, len(left), _GRAM_ROWS):
+            here = slice(i, i + _GRAM_ROWS)
+            held = jax.device_put(left[here], device, may_alias=True)
+            for j in range(0, len(right), _GRAM_ROWS):
+                at = slice(j, j + _GRAM_ROWS)
+                if a is b and j > i:
+                    break
+                gram[here, at] = _product(held, jax.device_put(right[at], device, may_alias=True))
+                if a is b and j < i:
+                    gram[at, here] = gram[here, at].T
+    return gram
 
 
 @jax.jit

@@ -56,8 +56,9 @@ class Feed:
 def _chained(rounds: Iterable[Iterable[Any]]) -> Iterator[Any]:
     """One round after another, until one is empty."""
     for one in rounds:
-        count = 0
-        for count, batch in enumerate(one, start=1):
+        empty = True
+        for batch in one:
+            empty = False
             yield batch
-        if count == 0:
+        if empty:
             return
