@@ -112,7 +112,7 @@ def test_dots_stay_and_are_hollow_where_other_sizes_differ() -> None:
 
 
 def test_the_loss_at_zero_is_that_of_predicting_zero() -> None:
-    x, y = TransportTeacher(T=6, d=4, nu=(3.0,) * 3).sample(n=40, seed=0)
+    _, y = TransportTeacher(T=6, d=4, nu=(3.0,) * 3).sample(n=40, seed=0)
     assert explore.loss_at_zero(ARDA) == pytest.approx(float(np.mean(y**2)))
     assert explore.loss_at_zero(explore.Sizes("deora2024")) == pytest.approx(math.log(2))
 

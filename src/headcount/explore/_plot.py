@@ -107,7 +107,8 @@ class Plot:
             f"<div class='plot' role='img' aria-label='{escape(self.words, quote=True)}'>"
             f"<div class='ylabel'>{self.y.label}</div><div class='area'>"
             f"<svg viewBox='0 0 100 100' preserveAspectRatio='none'>{grid}{''.join(self._drawn)}"
-            f"</svg>{ticks}{''.join(self._above)}</div><div class='xlabel'>{self.x.label}</div></div>"
+            f"</svg>{ticks}{''.join(self._above)}</div>"
+            f"<div class='xlabel'>{self.x.label}</div></div>"
         )
 
 
