@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "verdicts"
 README = ROOT / "README.md"
 START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
+NUMBERS = ("claim", "outcome", "value", "interval")
 KEPT = ("figure", "scale", "seeds", "options", "settings", "stand_in", "verdicts")
 
 
@@ -56,8 +57,14 @@ def _readings(own: list[FigureResult]) -> dict[str, Any]:
         reading = {"options": _options(result), "verdicts": result.content["verdicts"]}
         if reading["options"] not in [one["options"] for one in listed]:
             listed.append(reading)
-    scale = chosen[0].scale
-    return {"readings_scale": scale, "readings": listed, "robustness": robustness(listed)}
+    found = {"readings_scale": chosen[0].scale, "robustness": robustness(listed)}
+    return {**found, "readings": [_short(reading) for reading in listed]}
+
+
+def _short(reading: dict[str, Any]) -> dict[str, Any]:
+    """A reading with the numbers of its verdicts alone: words and sources are those above."""
+    own = [{name: v.get(name) for name in NUMBERS} for v in reading["verdicts"]]
+    return {**reading, "verdicts": own}
 
 
 def _options(result: FigureResult) -> dict[str, str]:
