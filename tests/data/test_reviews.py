@@ -20,20 +20,15 @@ from headcount.data import (
     _checkpoints,
     _files,
     batches,
-    chosen_reviews,
     find_checkpoint,
-    load_reviews,
-    located,
     pad,
     padded_width,
-    planned_checkpoint,
-    restrict_vocabulary,
-    some_reviews,
     tokenise,
-    tokenise_words,
 )
+from headcount.data._checkpoints import located, planned_checkpoint
 from headcount.data._files import FileSet
-from headcount.data._reviews import REVIEW_SETS
+from headcount.data._reviews import REVIEW_SETS, chosen_reviews, load_reviews, some_reviews
+from headcount.data._tokens import restrict_vocabulary, tokenise_words
 
 ROWS = {
     "sst2-sentences": '1 a "quoted , fine film\n0 two\u2028lines\x85 in one\n',
