@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,28 @@ def test_choices_name_what_exists_and_ours_is_the_default(key):
         for make in makers:
             default = str(inspect.signature(make).parameters[choice.option].default)
             assert choice.ours.split()[0].rstrip(",:;") in (default, default.lower()), choice
+
+
+def names_that_install() -> set[str]:
+    """Packages that our own project asks for, and what a checkout offers."""
+    root = DOCS.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *(one for extra in extras.values() for one in extra)]
+    pinned = (root / "models.txt").read_text(encoding="utf-8").splitlines()
+    packages = {re.split(r"[>=\[]", one)[0] for one in (*asked, *pinned) if one[0] != "#"}
+    return {*packages, ".", *(f".[{extra}]" for extra in extras)} - {"headcount"}
+
+
+def test_what_we_advise_to_install_can_be_installed():
+    """Headcount is on no index: advice names a checkout, or packages that are on one."""
+    root = DOCS.parent
+    advice = []
+    for place in [*root.glob("*.md"), *DOCS.rglob("*.md"), *(root / "src").rglob("*.py")]:
+        text = place.read_text(encoding="utf-8").replace("{MINILM_PACKAGE}=={MINILM_VERSION}", "")
+        advice += re.findall(r"pip install ([^\n`\"#,]+)", text)
+    assert len(advice) > 10
+    known = names_that_install() | {"pre-commit", "smith2030", "{name}"}
+    for words in advice:
+        names = re.sub(r"-c constraints.txt|--no-deps|-e ", "", words).replace("'", "").split()
+        assert {name.split("==")[0] for name in names} <= known, words
