@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 MARKS = {CONFIRMED: "●", NOT_CONFIRMED: "✕", INCONCLUSIVE: "■", NOT_JUDGED: "○"}
 """Of each outcome, so that nothing hangs on colour alone."""
 WHOSE = {"paper": "the paper's sentence", "ours": "our expectation", "sanity": "check of the run"}
-_WIDTH, _ROW, _SHOWN, _LETTERS = 340, 44, 5, 52
+_WIDTH, _ROW, _SHOWN, _LETTERS = 340, 44, 5, 58
 
 Entry = Mapping[str, Any]
 
@@ -68,7 +68,9 @@ def _row(verdict: Entry, number: int) -> str:
     ]
     place = _axis(verdict)
     if place is not None:
-        low, high = (place(end) for end in verdict["expected"])
+        least, most = verdict["expected"]
+        low = place(-math.inf if least is None else least)
+        high = place(math.inf if most is None else most)
         band = f'x="{low:.1f}" y="{top + 20}" width="{max(high - low, 1.5):.1f}" height="15"'
         parts.append(f'<rect class="band" {band}/>')
         ends = verdict["interval"]
@@ -81,8 +83,8 @@ def _row(verdict: Entry, number: int) -> str:
     return "".join([*parts, mark, "</g>"])
 
 
-def _axis(verdict: Entry) -> Any:
-    """A number's place along the row, open ends of the range at the edges; None without a value."""
+def _axis(verdict: Entry) -> Callable[[float], float] | None:
+    """A number's place along the row, infinite ones at its ends; None without a value."""
     if verdict["value"] is None:
         return None
     log = verdict["scale"] == "log"
@@ -98,13 +100,10 @@ def _axis(verdict: Entry) -> Any:
     margin = 0.15 * (high - low) or 1.0
     low, high = low - margin, high + margin
 
-    def place(number: float | None) -> float:
-        at_edge = number is None or not math.isfinite(number) or (log and number <= 0)
-        if at_edge:
-            share = 1.0 if number is not None and number > 0 else 0.0
-        else:
-            share = (seen(number) - low) / (high - low)
-        return min(max(share, 0.0), 1.0) * (_WIDTH - 20)
+    def place(number: float) -> float:
+        if not math.isfinite(number) or (log and number <= 0):
+            return float(number > 0) * (_WIDTH - 20)
+        return min(max((seen(number) - low) / (high - low), 0.0), 1.0) * (_WIDTH - 20)
 
     return place
 
@@ -118,8 +117,9 @@ def outcome_line(entry: Entry) -> str:
         if found:
             parts.append(f"{name}: {', '.join(found)}")
     size = f"{entry['scale']} scale, {len(entry['seeds'])} seeds"
-    readings = len(entry.get("readings") or [1])
-    return f"{'; '.join(parts) or 'no sentence judged'} ({size}, {readings} readings)"
+    count = len(entry.get("readings") or [1])
+    readings = f"{count} reading{'s' * (count != 1)}"
+    return f"{'; '.join(parts) or 'no sentence judged'} ({size}, {readings})"
 
 
 def card(figure: Any, entry: Entry | None) -> list[str]:
