@@ -88,11 +88,20 @@ def figure_page(figure: Any) -> str:
     names = list(figure.scales["paper"])
     rows = [[f"`{n}`", *(f"`{s[n]}`" for s in figure.scales.values())] for n in names]
     lines += ["## Sizes", "", *table(["setting", *figure.scales], rows), ""]
-    if figure.options:
+    if figure.axes:
         rows = [
-            [f"`{name}`", ", ".join(f"`{value}`" for value in values)]
-            for name, values in figure.options.items()
-        ]
+            [f"`{axis.name}`", escape(axis.says), "; ".join(
+                f"`{value}`: {escape(why)}" for value, why in axis.values.items())]
+            for axis in figure.axes.values()
+        ]  # fmt: skip
+        lines += ["## What the text leaves open", ""]
+        lines += [*table(["choice", "the paper", "values, ours first"], rows), ""]
+    rows = [
+        [f"`{name}`", ", ".join(f"`{value}`" for value in values)]
+        for name, values in figure.options.items()
+        if name not in figure.axes
+    ]
+    if rows:
         lines += ["## Options", "", *table(["option", "values, the default first"], rows), ""]
     lines += ["## Reproduce it", "", "```console", f"$ headcount reproduce {figure.id} --dry-run"]
     return "\n".join([*lines, f"$ headcount reproduce {figure.id}", "```", ""])

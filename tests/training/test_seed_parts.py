@@ -39,7 +39,8 @@ def test_every_seed_sees_its_own(own_data: bool, own_held_out: bool) -> None:
 
     given = problem(own_data, own_held_out)
     with jax.disable_jit():
-        start, y, held_out, more = _each_seed(seen, given, jnp.array([5.0, 6.0]))
+        own = (own_data, own_held_out)
+        start, y, held_out, more = _each_seed(own, seen, given, jnp.array([5.0, 6.0]))
     np.testing.assert_array_equal(start, [10, 20])
     np.testing.assert_array_equal(more, [5, 6])
     np.testing.assert_array_equal(y, np.broadcast_to(given.y, (2, 3)))

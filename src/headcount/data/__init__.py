@@ -19,6 +19,7 @@ from ._images import IMAGE_SETS as IMAGE_SETS
 from ._images import chosen_images as chosen_images
 from ._images import load_images as load_images
 from ._images import patches as patches
+from ._positional import FREQUENCIES as FREQUENCIES
 from ._positional import PositionalTokens as PositionalTokens
 from ._positional import positional_channels as positional_channels
 from ._reviews import chosen_reviews as chosen_reviews

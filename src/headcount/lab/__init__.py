@@ -53,6 +53,7 @@ from ._plan import make_plan as make_plan
 from ._plan import survey as survey
 from ._processes import ProcessExecutor as ProcessExecutor
 from ._readings import Axis as Axis
+from ._readings import chosen_options as chosen_options
 from ._readings import open_choices as open_choices
 from ._readings import readings as readings
 from ._readings import robustness as robustness

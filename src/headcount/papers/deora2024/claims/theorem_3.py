@@ -129,11 +129,8 @@ def _sizes(**numbers: float) -> tuple[Sizes, ...]:
 
 
 def _at_least_one(name: str) -> Given:
-    return given(
-        f"{name} >= 1, as 1/{name}",
-        lambda i: 1 / getattr(i, name),
-        lambda form: 1.0 if form == "corrected" else 1e12,
-    )
+    text = f"{name} >= 1, as 1/{name}"
+    return given(text, lambda i: 1 / getattr(i, name), 1.0, forms=("corrected",))
 
 
 on_sizes = functools.partial(

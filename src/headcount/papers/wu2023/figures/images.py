@@ -74,13 +74,14 @@ def measure_vit(config: dict[str, Any], context: Context) -> dict[str, Any]:
     own = load_task(config["dataset"], config["task"], config["images"])
     _, T, p = own.x.shape
     tau0 = softmax_scale(config["scaling"], d_m)
-    choices = config["block"], config["readout"]
+    choices = config["block"], config["readout"], config.get("tau1", 1.0)
     wide = VisionTransformer(p, T, config["d"], d_m, tau0, own.outputs, *choices)
     narrow = collapse(wide, vision_start(wide, seed, config["init"]))
     loss = sign_regression if config["task"] == "zero-one" else cross_entropy
     training = EpochTraining(
-        narrow.model, loss, config["eta"], config["beta"], config["batch_size"]
-    )
+        narrow.model, loss, config["eta"], config["beta"], config["batch_size"],
+        falling_over=epochs if config.get("schedule") == "cosine" else 0,
+    )  # fmt: skip
     with precision(config["dtype"]):
         x, x_test = jnp.asarray(own.x, config["dtype"]), jnp.asarray(own.x_test, config["dtype"])
         kind = config["dtype"] if config["task"] == "zero-one" else "int32"
@@ -224,11 +225,13 @@ def vit_config(
         "evaluated": settings["evaluated"],
         "pairs_of": settings["pairs_of"],
         "epochs": settings["epochs"],
-        "batch_size": settings["batch_size"],
+        "batch_size": round(float(options["batch"]) * settings["batch_size"]),
         "d": 64,
         "d_m": d_m,
         "scaling": scaling,
         **{name: options[name] for name in ("block", "readout", "init")},
+        **({"tau1": d_m**-0.5} if options["outside"] == "ntk" else {}),
+        **({"schedule": "cosine"} if options["schedule"] == "cosine" else {}),
         "eta": 0.1,
         "beta": 0.9,
         "seed": seed,
