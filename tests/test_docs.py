@@ -45,6 +45,23 @@ def test_numbers_of_outputs_are_compared_and_times_are_not():
     assert not is_among("proved: ratio 1.12838 (T=2)", said)
 
 
+@pytest.mark.parametrize("page", ["architecture.md", "theory.md"])
+def test_what_everybody_reads_first_fits_three_screens(page):
+    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 110
+    assert max(map(len, lines)) <= 120
+    assert sum(line.startswith("![") for line in lines) == 1
+
+
+def test_the_files_of_a_room_are_called_as_the_design_says():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    table = text.split("| what | where |")[1].split("\n\n")[0]
+    places = [re.findall(r"`([^`]+)`", row.split("|")[2]) for row in table.splitlines()[2:]]
+    rooms = DOCS.parent / "src" / "headcount" / "papers"
+    for name in (name.replace("<id>", "fig1") for row in places for name in row):
+        assert list(rooms.glob(f"*/{name}")), name
+
+
 @pytest.mark.parametrize("page", ALL)
 def test_fragments_are_python(page):
     """Blocks marked py are parts of something: they are not run, but they parse."""
