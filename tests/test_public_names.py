@@ -25,8 +25,8 @@ OTHER_NAMES = {
 
 def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
     for package in PACKAGES:
-        for name, entry in vars(package).items():
-            if not name.startswith("_") and inspect.isfunction(entry):
+        for name in dir(package):
+            if not name.startswith("_") and inspect.isfunction(entry := getattr(package, name)):
                 yield f"{package.__name__.rpartition('.')[2]}.{name}", entry
 
 
@@ -97,6 +97,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "kernels.train_linearised": lambda loss: kernels.train_linearised(
         ARDA, START, X, Y, eta=0.1, steps=2, loss=loss
     ).train,
+    "kernels.gauss_newton": lambda loss: kernels.hessian_extremes(
+        kernels.gauss_newton(ARDA, loss, X, Y), START
+    ).largest.value,
     "kernels.loss_function": lambda loss: kernels.loss_function(ARDA, loss, X, Y)(START),
 }  # fmt: skip
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 from jaxtyping import Float
 
 from ...core import (
@@ -125,6 +124,8 @@ def best_room(start: Start) -> Room:
 
 def _minimax(logs: Any, u: Float[Array, "4"]) -> Float[Array, "4"]:
     """The minimiser of max logs(u), as min t subject to logs(u) <= t."""
+    import scipy.optimize  # a setting alone need not wait for it
+
     found = scipy.optimize.minimize(
         lambda v: v[-1],
         np.append(u, np.max(logs(u))),
