@@ -116,7 +116,6 @@ DOORS: dict[str, Callable[[Any], Any]] = {
     "median": lab.median,
     "difference": lambda value: lab.paired_difference(value, value),
     "slope": lambda value: lab.loglog_slope(value, value),
-    "trend": lambda value: lab.trend(value, value),
     "stream": lambda value: core.stream(value, "a"),
     "stream's name": lambda value: core.stream(0, value),
     "devices": lambda value: training.train(**{**PROBLEM, "devices": value, "steps": 0}),
