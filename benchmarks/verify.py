@@ -1,10 +1,4 @@
-"""Boxes per second of `verify`: float64 intervals by the thousand beside balls one by one.
-
-    python -m benchmarks.verify
-
-prints the ratio for a few lemmas, and how many of the true example lemmas are proved at their
-lowest sizes.
-"""
+"""Boxes per second of `verify`: float64 intervals by the thousand beside balls one by one."""
 
 from __future__ import annotations
 
@@ -15,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks._timing import target
 from headcount.theory import Box, lemma
 from headcount.theory._verify import TOLERANCE, _Search
 
@@ -59,12 +54,14 @@ def rates(own: Any) -> tuple[float, float]:
     return in_balls, BOXES / (time.perf_counter() - started)
 
 
-def main() -> None:
+def run() -> dict[str, Any]:
     """Both rates of each lemma."""
+    rows = []
     for own in (third_moment, softmax_moves, means):
         slow, fast = rates(own)
-        print(f"{own.id}: {slow:.0f} boxes/s in balls, {fast:.0f} by intervals: {fast / slow:.0f}x")
-
-
-if __name__ == "__main__":
-    main()
+        rows.append({"lemma": own.id, "balls": slow, "intervals": fast, "ratio": fast / slow})
+    targets = [
+        target(f"{row['lemma']}: boxes a second, intervals over balls", row["ratio"], at_least=10)
+        for row in rows
+    ]
+    return {"name": "verify", "figures": rows, "targets": targets}

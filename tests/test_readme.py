@@ -7,11 +7,13 @@ import re
 import shlex
 
 import pytest
-from tools import refuted, verdicts
+from tools import refuted, unconfirmed, verdicts
+from tools.docs_site import escape
 
-from docs_blocks import ROOT, check_shell, shell_commands
+from docs_blocks import ROOT, run_long, shell_commands
 from headcount import lab
 from headcount.cli import run
+from headcount.core import papers
 from headcount.theory import claims
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,12 +38,23 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
-def test_links_lead_somewhere_and_long_commands_are_known(text, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_links_lead_somewhere_and_long_commands_run_at_a_small_size(text, monkeypatch, tmp_path):
     for link in re.findall(r"\]\(([^)]+)\)", text):
-        assert (ROOT / link).exists(), link
+        assert link.startswith("https://") or (ROOT / link).exists(), link
+    monkeypatch.chdir(tmp_path)
     for command in shell_commands(text):
-        check_shell(command)
+        run_long(command)
+
+
+def test_the_papers_stand_there_with_authors_place_and_link():
+    home = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for key, paper in papers.items():
+        if claims.of_paper(key):
+            for text in (README, home):
+                (row,) = (line for line in text.splitlines() if f"[{paper.title}](https://" in line)
+                assert key in row
+            assert paper.title in cited
 
 
 SOURCE = {"kind": "paper", "says": "it falls", "where": "Sec. 6"}
@@ -51,6 +64,43 @@ def test_the_verdicts_are_those_on_file():
     stored = verdicts.on_file()
     assert verdicts.with_table(README, stored) == README
     assert set(stored) <= set(lab.figures)
+
+
+@pytest.mark.parametrize("paper", unconfirmed.PAGES)
+def test_the_pages_say_under_which_readings_a_sentence_holds(paper):
+    page = (ROOT / unconfirmed.PAGES[paper]).read_text(encoding="utf-8")
+    stored = verdicts.on_file()
+    assert unconfirmed.with_sections(page, stored, paper) == page, "python -m tools.verdicts"
+    for name, entry in stored.items():
+        if name.startswith(f"{paper}/"):
+            missed = [v for v in entry["verdicts"] if v["source"]["kind"] == "paper"]
+            missed = [v["claim"] for v in missed if v["outcome"] != "confirmed"]
+            section = page.partition(f"### {name}\n")[2].partition("\n### ")[0]
+            assert [escape(claim) for claim in missed if escape(claim) not in section] == []
+
+
+def test_the_sections_count_readings_and_name_what_decides():
+    def reading(step, outcome):
+        verdict = {"claim": "it falls", "outcome": outcome, "sentence": "0.5, above 0"}
+        return {"options": {"step": step, "heads": "paired"},
+                "verdicts": [{**verdict, "source": SOURCE}]}  # fmt: skip
+
+    tried = [reading("paper", "not confirmed"), reading("code", "confirmed")]
+    entry = {"figure": "arda2026/fig1", "scale": "paper", "seeds": [0, 1], "readings": tried}
+    entry |= {"readings_scale": "quick", "verdicts": tried[0]["verdicts"]}
+    entry["robustness"] = lab.robustness(tried)
+    found = unconfirmed.sections({"arda2026/fig1": entry}, "arda2026")
+    assert "2 readings were tried, at quick scale (`step`: paper, code)" in found
+    assert "Open and not tried: `teacher`" in found
+    assert '**it falls**: not confirmed.\n  The paper: "it falls" (Sec. 6).' in found
+    assert "Confirmed in 1 of 2 readings" in found
+    assert "step matters most" in found
+    assert "It holds with `step=code`." in found
+    assert "not run since verdicts have sources: `arda2026/fig2`" in found.replace("Not", "not")
+    confirmed = {**entry, "verdicts": tried[1]["verdicts"]}
+    assert "is confirmed: `arda2026/fig1`" in unconfirmed.sections(
+        {"arda2026/fig1": confirmed}, "arda2026"
+    )
 
 
 def test_the_best_reproduction_is_shown(tmp_path):
@@ -71,7 +121,7 @@ def test_the_best_reproduction_is_shown(tmp_path):
     (verdict,) = entry["verdicts"]
     assert (entry["scale"], verdict["outcome"]) == ("paper", "inconclusive")
     assert verdict["source"]["kind"] == "ours"
-    assert [one["options"] for one in entry["readings"]] == [{}, {"teacher": "code"}]
+    assert [one["options"]["teacher"] for one in entry["readings"]] == ["paper", "code"]
     assert (entry["robustness"][0]["confirmed"], entry["robustness"][0]["readings"]) == (1, 2)
     verdicts.write(found, tmp_path / "docs")
     assert verdicts.on_file(tmp_path / "docs") == json.loads(json.dumps(found))
@@ -80,8 +130,29 @@ def test_the_best_reproduction_is_shown(tmp_path):
     assert "| paper, 2 | 0 / 0 / 0 / 0 | 0 / 0 / 1 / 0 | 2 |" in line
 
 
+def test_readings_come_from_the_largest_scale_that_has_others(tmp_path):
+    lab.Store(tmp_path).prepare()
+    for place, scale, options in (
+        ("paper", "paper", {}),
+        ("quick", "quick", {"step": "paper"}),
+        ("quick/step=code", "quick", {"step": "code"}),
+    ):
+        folder = tmp_path / "figures" / "arda2026-fig1" / place
+        folder.mkdir(parents=True)
+        verdict = {"claim": "a", "outcome": "confirmed", "sentence": scale, "source": SOURCE}
+        content = {"figure": "arda2026/fig1", "scale": scale, "seeds": [0], "options": options}
+        (folder / "verdicts.json").write_text(json.dumps(content | {"verdicts": [verdict]}))
+    entry = verdicts.collect([tmp_path])["arda2026/fig1"]
+    assert (entry["scale"], entry["readings_scale"]) == ("paper", "quick")
+    steps = [one["options"]["step"] for one in entry["readings"]]
+    assert steps == ["paper", "code"]
+    assert {one["options"]["anchors"] for one in entry["readings"]} == {"16"}  # newer than the run
+    assert "| paper, 1 | 1 / 0 / 0 / 0 | 0 / 0 / 0 / 0 | 2 (quick) |" in verdicts.table(
+        {"arda2026/fig1": entry}
+    )
+
+
 def test_the_number_of_claims_is_that_of_the_registry():
-    papers = ("arda2026", "deora2024", "wu2023")
     assert f" {sum(len(claims.of_paper(key)) for key in papers)} claims" in README
 
 

@@ -1,9 +1,10 @@
-"""`python -m tools.verdicts RESULTS...`: docs/verdicts/<figure>.json and README's table from them.
+"""`python -m tools.verdicts RESULTS...`: docs/verdicts/<figure>.json, and what is made from them.
 
 Reads results folders. The file of a figure holds its best reproduction in the default reading
 (paper scale before quick) with every sentence, number, interval, outcome and source, and beside it
-`readings`: what the same sentences gave under every other reading at that scale. What is on file
-stays where the folders have nothing at its scale or above. A test keeps README equal to the files.
+`readings`: what the same sentences gave under every other reading, at `readings_scale`, the largest
+at which there are others. What is on file stays where the folders have nothing at its scale or
+above. README's table and the pages of figures are made from the files; tests keep them equal.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from typing import Any
 
 from headcount.core import papers
 from headcount.core._files import json_text
-from headcount.lab import KINDS, SCALES, Store, figures, robustness, tally
-from headcount.lab._findings import OUTCOMES
+from headcount.lab import SCALES, Store, figures, robustness
+from headcount.lab._findings import KINDS, OUTCOMES
+from headcount.lab._readings import tally
 from headcount.report._tables import chance_sentence
 from headcount.report.site import FigureResult, figure_results
+from tools import unconfirmed
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "verdicts"
 README = ROOT / "README.md"
 START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
+NUMBERS = ("claim", "outcome", "value", "interval")
 KEPT = ("figure", "scale", "seeds", "options", "settings", "stand_in", "verdicts")
 
 
@@ -33,18 +37,41 @@ def collect(folders: list[Path]) -> dict[str, Any]:
     found.sort(key=lambda r: (-SCALES.index(r.scale), len(r.unusual)))
     best: dict[str, Any] = {}
     for result in found:
-        entry = best.setdefault(result.id, _kept(result))
-        if result.is_reading_of(entry):
-            reading = {k: result.content[k] for k in ("options", "verdicts")}
-            if reading["options"] not in [one["options"] for one in entry["readings"]]:
-                entry["readings"].append(reading)
-    for entry in best.values():
-        entry["robustness"] = robustness(entry["readings"])
+        if result.id not in best:
+            own = [one for one in found if one.id == result.id]
+            best[result.id] = {name: result.content[name] for name in KEPT} | _readings(own)
     return dict(sorted(best.items()))
 
 
-def _kept(result: FigureResult) -> dict[str, Any]:
-    return {name: result.content[name] for name in KEPT} | {"readings": []}
+def _readings(own: list[FigureResult]) -> dict[str, Any]:
+    """The readings of a figure at the largest scale that has more than one; the best first."""
+    chosen: list[FigureResult] = []
+    for scale in dict.fromkeys(result.scale for result in own):
+        first = next(result for result in own if result.scale == scale)
+        found = [result for result in own if result.is_reading_of(first.content)]
+        if not chosen or len(found) > 1:
+            chosen = found
+        if len(chosen) > 1:
+            break
+    listed: list[dict[str, Any]] = []
+    for result in chosen:
+        reading = {"options": _options(result), "verdicts": result.content["verdicts"]}
+        if reading["options"] not in [one["options"] for one in listed]:
+            listed.append(reading)
+    found = {"readings_scale": chosen[0].scale, "robustness": robustness(listed)}
+    return {**found, "readings": [_short(reading) for reading in listed]}
+
+
+def _short(reading: dict[str, Any]) -> dict[str, Any]:
+    """A reading with the numbers of its verdicts alone: words and sources are those above."""
+    own = [{name: v.get(name) for name in NUMBERS} for v in reading["verdicts"]]
+    return {**reading, "verdicts": own}
+
+
+def _options(result: FigureResult) -> dict[str, str]:
+    """The options of a run, our value where it is older than a choice."""
+    axes = result.figure.axes if result.figure else {}
+    return {name: axis.ours for name, axis in axes.items()} | result.content["options"]
 
 
 def merged(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +120,9 @@ def table(entries: dict[str, Any]) -> str:
             " / ".join(str(counted[kind][outcome]) for outcome in OUTCOMES) for kind in KINDS[:2]
         )
         where = f"{entry['scale']}, {len(entry['seeds'])}"
-        cells = (f"`{name}`", figure.title, where, paper, ours, str(len(entry["readings"])))
+        readings, at = str(len(entry["readings"])), entry.get("readings_scale", entry["scale"])
+        readings += f" ({at})" if at != entry["scale"] else ""
+        cells = (f"`{name}`", figure.title, where, paper, ours, readings)
         rows.append(f"| {' | '.join(cells)} |")
     found = [v.get("p") for name in known for v in entries.get(name, {"verdicts": ()})["verdicts"]]
     chance = chance_sentence(found)
@@ -110,3 +139,4 @@ if __name__ == "__main__":
     chosen = merged(on_file(), collect([Path(f) for f in sys.argv[1:]]))
     write(chosen)
     README.write_text(with_table(README.read_text(encoding="utf-8"), chosen), encoding="utf-8")
+    unconfirmed.write_pages(chosen)

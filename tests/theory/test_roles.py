@@ -117,12 +117,12 @@ def test_a_refutation_is_called_by_its_role():
         return Form("the rate", fails=True, role=role, **WORDS, **more).called
 
     assert called("statement") == "false as printed"
-    step = "this step does not hold as printed; the result: other constant"
+    step = "this step does not hold as printed; the result holds with another constant"
     assert called("step", becomes="other constant") == step
     assert called("implication") == "does not follow: the rate"
     reading = "false under this reading; 'corrected' holds"
     assert called("reading", beside=("corrected",)) == reading
-    assert called("informal") == "informal, never false; the rate"
+    assert called("informal") == "informal, so never called false; the rate"
     assert called("assumption", what="Gaussian noise") == "not met by Gaussian noise"
     assert "paper" in Form("ours", fails=True).called
     for role in ("implication", "informal", "assumption"):
@@ -182,30 +182,6 @@ def test_words_that_contradict_a_role_are_seen():
     assert contradicts("step", ["psi-2 is false as printed"])
     assert contradicts("informal", ["the form is false"])
     assert contradicts("statement", ["this step does not hold as printed"])
-
-
-def folded(text):
-    """Without white space and LaTeX's own spaces."""
-    return re.sub(r"\\\\[,;!]|\s", "", text)
-
-
-def found_in(paper):
-    """The texts of a paper, where they are at hand, folded."""
-    shared = [up / "shared" / "papers" for up in Path(__file__).resolve().parents]
-    files = [f for folder in shared if folder.is_dir() for f in folder.glob(f"{paper}*")]
-    return [folded(file.read_text(encoding="utf-8")) for file in files]
-
-
-@pytest.mark.parametrize("key", ["arda2026", "deora2024", "wu2023"])
-def test_every_quotation_is_in_the_paper(key):
-    texts = found_in(key)
-    forms = [(c.id, n, f) for c in claims.of_paper(key) for n, f in c.forms.items() if f.says]
-    assert forms
-    if not texts:
-        return  # the papers' texts are not at hand
-    missing = [(c, n) for c, n, f in forms if not any(folded(f.says) in text for text in texts)]
-    assert missing == []
-    assert not any(folded(forms[0][2].says + "x?") in text for text in texts)
 
 
 @pytest.mark.parametrize("key", ["arda2026", "deora2024", "wu2023"])

@@ -39,7 +39,7 @@ def uncollapsed(model, params, x):
     z = z + params.positions
     u = norm(0, z)
     q, k, v = u @ params.W_Q.T, u @ params.W_K.T, u @ params.W_V.T
-    h = jax.nn.softmax(model.tau0 * q @ k.T, axis=-1) @ v @ params.W_H.T
+    h = model.tau1 * jax.nn.softmax(model.tau0 * q @ k.T, axis=-1) @ v @ params.W_H.T
     if model.block == "relu":
         h = jnp.maximum(h, 0)
     if "residual" in parts:
@@ -52,8 +52,8 @@ def uncollapsed(model, params, x):
     return params.W_O @ (h[0] if model.readout == "class" else h.mean(axis=0)) + params.b
 
 
-def problem(d_m, block="vit", outputs=4, dtype="float64", readout="mean"):
-    model = VisionTransformer(P, T, D, d_m, d_m**-0.5, outputs, block, readout)
+def problem(d_m, block="vit", outputs=4, dtype="float64", readout="mean", tau1=1.0):
+    model = VisionTransformer(P, T, D, d_m, d_m**-0.5, outputs, block, readout, tau1)
     x = normal(stream(0, "x"), (N, T, P))
     labels = np.arange(N) % outputs
     params = vision_start(model, 1)
@@ -87,12 +87,15 @@ def test_the_collapse_keeps_the_function_and_leads_back():
     assert collapse(*problem(4)[:2]).model.d_m == 4  # below 2d there is nothing to gain
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_collapsed_training_is_the_uncollapsed_one_momentum_included(block):
+@pytest.mark.parametrize(
+    ("block", "tau1", "falling"), [*((block, 1.0, 0) for block in BLOCKS), ("vit", 0.14, 3)]
+)
+def test_collapsed_training_is_the_uncollapsed_one_momentum_included(block, tau1, falling):
     """Parameters of all d_m features, after 3 epochs of batches with momentum, to rounding."""
-    model, params, x, labels = problem(50, block)
+    model, params, x, labels = problem(50, block, tau1=tau1)
     narrow = collapse(model, params)
     rule = {"loss": cross_entropy, "eta": 0.1, "beta": 0.9, "batch_size": 8}
+    rule["falling_over"] = falling
     fast = EpochTraining(narrow.model, **rule)
     slow = EpochTraining(lambda theta, sample: uncollapsed(model, theta, sample), **rule)
     ours, twin = fast.start(narrow.params, "float64"), slow.start(params, "float64")
@@ -134,6 +137,22 @@ def test_an_epoch_is_heavy_ball_on_a_shuffled_pass():
     f = training.outputs(state.params, x)
     np.testing.assert_allclose(f[-1], model(theta, x[-1]), rtol=1e-8)
     np.testing.assert_allclose(training.losses(f, jnp.asarray(y))[0], (f[0, 0] - y[0]) ** 2)
+
+
+def test_the_step_falls_like_a_cosine_and_the_scale_outside_changes_no_start():
+    model, params, x, labels = problem(4)
+    key, rule = stream(3, "batches"), (model, cross_entropy)
+    falling = EpochTraining(*rule, 0.2, 0.5, 8, falling_over=3)
+    got, wanted = falling.start(params, "float64"), falling.start(params, "float64")
+    for eta in (0.2, 0.15, 0.05):  # 0.1 (1 + cos(pi k/3))
+        got, _ = falling.advance(got, x, labels, key)
+        wanted, _ = EpochTraining(*rule, eta, 0.5, 8).advance(wanted, x, labels, key)
+        for one, other in zip(got.params, wanted.params, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    scaled = dataclasses.replace(model, tau1=0.1)
+    start, other = vision_start(model, 1), vision_start(scaled, 1)
+    np.testing.assert_allclose(other.W_H, 10 * start.W_H)
+    np.testing.assert_allclose(scaled(other, x[0]), model(start, x[0]), rtol=1e-12)
 
 
 def test_losses_and_refusals():

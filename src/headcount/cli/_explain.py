@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from ._flags import Flag
-from ._output import print_json
+from ._output import print_json, say
 
 if TYPE_CHECKING:
     from ..theory import Claim, Form
@@ -37,49 +38,43 @@ def explain_command(claim: str, /, *, json: Flag = False) -> int:
 
 def _show(found: Explanation) -> None:
     from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
 
     from ..core import papers
     from ..core._rounding import round_down
 
-    claim, console = found.claim, Console()
-
-    def say(text: str, style: str = "", indent: int = 0) -> None:
-        # Lines that wrap stay under what they belong to.
-        console.print(Padding(Text(text, style=style), (0, 0, 0, indent), expand=False))
-
-    say(f"{claim.id}: {claim.title}", "bold")
+    claim, tell = found.claim, functools.partial(say, Console())
+    tell(f"{claim.id}: {claim.title}", "bold")
     where = papers[claim.paper].citation if claim.paper in papers else claim.paper
-    say(f"{claim.equations} of {where}; {claim.kind}")
-    say(f"\n{claim.statement}")
-    say(claim.latex, indent=2)
+    tell(f"{claim.equations} of {where}; {claim.kind}")
+    tell(f"\n{claim.statement}")
+    tell(claim.latex, indent=2)
     if claim.hypotheses:
-        say("\nHypotheses")
+        tell("\nHypotheses")
         for hypothesis in claim.hypotheses:
-            say(f"- {hypothesis.name}", indent=2)
-    say("\nForms")
+            asking = f" (form {', '.join(hypothesis.forms)})" if hypothesis.forms else ""
+            tell(f"- {hypothesis.name}{asking}", indent=2)
+    tell("\nForms")
     ratios = {one.variant: one for one in found.tightest}
     for name, variant in claim.forms.items():
-        say(f"- {name}{_marks(claim, name)}: {variant.text}", indent=2)
+        tell(f"- {name}{_marks(claim, name)}: {variant.text}", indent=2)
         for line in _told(variant):
-            say(line, indent=4)
+            tell(line, indent=4)
         if name in ratios:
             one = ratios[name]
             sizes = ", ".join(f"{k} {'x'.join(map(str, s))}" for k, s in one.sizes.items())
             largest = f"largest known left/right: {round_down(one.ratio, 4)}, {one.outcome}"
-            say(f"{largest}\nat {sizes}" if sizes else largest, indent=4)
+            tell(f"{largest}\nat {sizes}" if sizes else largest, indent=4)
     for note in found.errata:
-        say(f"\nErratum {note.id.split('/')[1]} ({note.where})")
+        tell(f"\nNote {note.id.split('/')[1]} ({note.where})")
         told = {"printed": note.printed, "found": note.problem, "used here": note.used}
         for name, words in told.items():
-            say(f"{name}: {words}", indent=2)
+            tell(f"{name}: {words}", indent=2)
     for name, variant_name in found.certificates:
-        say(f"\nCounterexample to the form {variant_name!r}: headcount recheck {name}")
+        tell(f"\nCounterexample to the form {variant_name!r}: headcount recheck {name}")
     if claim.families or claim.experiment is not None:
-        say(f"\nSearch for a worse instance: headcount falsify {claim.id}")
+        tell(f"\nSearch for a worse instance: headcount falsify {claim.id}")
     else:
-        say("\nThere is nothing to search; headcount audit holds it against a run")
+        tell("\nThere is nothing to search; headcount audit holds it against a run")
 
 
 def _marks(claim: Claim, name: str) -> str:

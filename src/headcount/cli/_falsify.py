@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from ._export import export_to
 from ._flags import Whole
 from ._meaning import called, meaning
-from ._output import check_writable, print_json
+from ._output import check_writable, print_json, say
 
 VIOLATED = 3
 
@@ -106,12 +106,12 @@ def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None
     title = Text(f"{chosen.id} ({result.variant}): {chosen.title}")
     title.stylize("bold", 0, len(chosen.id))
     console.print(title)
-    console.print(f"  {chosen.statement}", highlight=False, markup=False)
+    say(console, chosen.statement, indent=2)
     form = chosen.variants[result.variant]
-    console.print(f"  variant: {form.text}", highlight=False, markup=False)
+    say(console, f"form: {form.text}", indent=2)
     counted = f"{result.instances} instances"
     told = result.message if counted in result.message else f"{result.message}, {counted}"
-    console.print(f"  {told}, {result.seconds:.1f} s", highlight=False, markup=False)
+    say(console, f"{told}, {result.seconds:.1f} s", indent=2)
     for row in result.per_size:
         sizes = ", ".join(f"{name}={value}" for name, value in row.sizes.items()) or "all sizes"
         console.print(f"    {sizes}: {row.shown}", highlight=False)
@@ -119,7 +119,7 @@ def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None
         console.print(f"  {sentence}", highlight=False)
     if result.proved or (result.violated and result.certificate is not None):
         for line in meaning(chosen, result.variant):
-            console.print(f"  {line}", highlight=False, markup=False)
+            say(console, line, indent=2)
     if result.shown is not None:
         _show_paste(console, result)
     elif result.violated:

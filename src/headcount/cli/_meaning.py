@@ -16,9 +16,10 @@ def called(claim: Claim, form: str) -> str:
 
 
 def meaning(claim: Claim, form: str) -> list[str]:
-    """That in one line, and the quotation with its place."""
+    """That in one line, the quotation with its place, and the most charitable reading."""
     if "/" not in claim.id:
         return [f"{claim.id} is {called(claim, form)}"]
-    lines = [f"{claim.id}, form {form!r}: {called(claim, form)}"]
-    quotation = claim.forms[form].quotation
-    return [*lines, quotation] if quotation else lines
+    own = claim.forms[form]
+    lines = [called(claim, form), own.quotation]
+    lines += [f"Most charitable reading: {own.defence}"] if own.defence else []
+    return [line for line in lines if line]

@@ -20,6 +20,15 @@ def consoles(json: bool) -> tuple[Console, Console]:
     return (notes if json else Console()), notes
 
 
+def say(console: Console, text: str, style: str = "", indent: int = 0) -> None:
+    """One paragraph; lines that wrap stay under what they belong to."""
+    from rich.text import Text
+
+    for line in Text(text, style=style).wrap(console, console.width - indent):
+        line.rstrip()
+        console.print(Text(" " * indent) + line)
+
+
 def check_writable(argument: str, path: Path) -> None:
     """Found out before the work: `path` can be made, in the nearest folder that exists."""
     from ..core import BadArgument

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ._export import export_to
-from ._output import print_json
+from ._output import print_json, say
 
 REJECTED = 1
 
@@ -43,6 +43,8 @@ def recheck_command(
         Print one JSON object: claim, variant, confirmed, outcome, ratio, arithmetic, hypotheses,
         message, called (what the violation means).
     """
+    from rich.console import Console
+
     from ..core import BadArgument
     from ..theory import claims, read_certificate, recheck
     from ..theory._shipped import certificate_named
@@ -62,11 +64,10 @@ def recheck_command(
         words = called(own, result.variant) if result.confirmed else ""
         print_json({**result.to_json(), "called": words})
     else:
-        print(f"{result.claim} ({result.variant}): {result.message}")
-        if result.confirmed:
-            for line in meaning(own, result.variant):
-                print(f"  {line}")
-        print(f"  evaluated by {result.arithmetic}")
-        for check in result.hypotheses:
-            print(f"  {check.shown}")
+        console = Console()
+        say(console, f"{result.claim} ({result.variant}): {result.message}")
+        lines = meaning(own, result.variant) if result.confirmed else []
+        lines += [f"evaluated by {result.arithmetic}", *(c.shown for c in result.hypotheses)]
+        for line in lines:
+            say(console, line, indent=2)
     return 0 if result.confirmed else REJECTED

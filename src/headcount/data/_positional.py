@@ -9,16 +9,24 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_count, check_shape
+from ..core import Array, BadArgument, check_choice, check_count, check_shape
 
+FREQUENCIES = ("dyadic", "geometric")
+"""How frequencies of positional channels fall: by halves, or geometrically as is usual."""
 _SLACK = 64
 """Roundings, in the precision of the data, that a channel may be away from its multiple."""
 
 
-def positional_channels(T: int, pairs: int) -> Float[Array, "T channels"]:
-    """sin(w_k t) for k = 0..pairs-1, then cos(w_k t), with w_k = 2 pi / (32 2^k), t = 0..T-1."""
-    frequencies = 2 * math.pi / (32 * 2.0 ** np.arange(pairs))
-    angles = np.arange(T)[:, None] * frequencies
+def positional_channels(
+    T: int, pairs: int, frequencies: str = "dyadic"
+) -> Float[Array, "T channels"]:
+    """sin(w_k t) for k = 0..pairs-1, then cos(w_k t), t = 0..T-1; w_k = 2 pi / (32 2^k), or,
+    usual in Transformers, 10000^(-k/pairs) ("geometric")."""
+    check_choice("frequencies", frequencies, FREQUENCIES)
+    k = np.arange(pairs)
+    dyadic = frequencies == "dyadic"
+    w = 2 * math.pi / (32 * 2.0**k) if dyadic else 1e4 ** (-k / max(pairs, 1))
+    angles = np.arange(T)[:, None] * w
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 

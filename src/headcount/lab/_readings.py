@@ -7,6 +7,7 @@ whether a verdict is the paper's or that of a choice.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,8 @@ from ..core._entries import read_tables
 from ._findings import CONFIRMED, KINDS, OUTCOMES
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from ._figure import Figure
 
 WAYS = ("one", "pairs", "all")
@@ -58,6 +61,12 @@ def open_choices(file: str, figure: str) -> dict[str, Axis]:
                 problem = "needs name, says and at least two values"
                 raise BadArgument("axis", table, problem, fix=f"mend {file}")
             found[table["name"]] = Axis(table["name"], table["says"], table["values"])
+    return found
+
+
+def chosen_options(data: xr.Dataset) -> dict[str, str]:
+    """The options under which a data set was made; figures whose choices change verdicts ask."""
+    found: dict[str, str] = json.loads(data.attrs["plan"])["options"]
     return found
 
 

@@ -22,13 +22,15 @@ SlowConstants = Callable[[Any, str, Any], Any]
 class Given:
     """A hypothesis value <= threshold; both may be functions of variables, taken by name.
 
-    `told`, another such function, says in words how it fails.
+    `told`, another such function, says in words how it fails; `forms` names those that ask for it,
+    all where it is empty.
     """
 
     name: str
     value: float | Callable[..., Any]
     threshold: float | Callable[..., Any] = 1.0
     told: Callable[..., str] | None = None
+    forms: tuple[str, ...] = ()
 
 
 def given(
@@ -36,9 +38,10 @@ def given(
     value: float | Callable[..., Any],
     threshold: float | Callable[..., Any],
     told: Callable[..., str] | None = None,
+    forms: tuple[str, ...] = (),
 ) -> Given:
     """A hypothesis of a lemma: `value(...) <= threshold`, where arguments are variables by name."""
-    return Given(name, value, threshold, told)
+    return Given(name, value, threshold, told, forms)
 
 
 @dataclass(frozen=True)

@@ -149,11 +149,17 @@ class Hypothesis:
     threshold: float | Callable[[Instance, str], Any] = 1.0
     naive_threshold: Callable[[Any, Mapping[str, Any], str], Any] | None = None
     told: Callable[[Instance, str], str] | None = None
+    forms: tuple[str, ...] = ()
+    """The forms that ask for it; all where it is empty."""
 
     def __post_init__(self) -> None:
         twin = self.naive is not None and callable(self.threshold)
         if twin != (self.naive_threshold is not None):
             raise RuntimeError(f"hypothesis {self.name!r}: a threshold and its twin come together")
+
+    def asked_by(self, form: str) -> bool:
+        """Whether this form asks for it."""
+        return not self.forms or form in self.forms
 
     def limit(self, instance: Instance, variant: str) -> Any:
         """The threshold for one instance and variant."""
@@ -210,7 +216,7 @@ def _undeclared(*arguments: Any, **named: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Claim(Named):
-    """One statement of a paper; see the module's docstring and docs/theory.md."""
+    """One statement of a paper; see docs/theory.md and docs/claims.md."""
 
     id: str
     title: str
@@ -325,6 +331,10 @@ class Claim(Named):
                 "variant", name, f"{self.id} has no such variant", fix=f"use {listed}"
             )
         return name
+
+    def asked(self, form: str) -> tuple[Hypothesis, ...]:
+        """The hypotheses that this form asks for."""
+        return tuple(h for h in self.hypotheses if h.asked_by(form))
 
     def found_by(self) -> Call | None:
         """By its name in a registry, its factor and the hypotheses that it lacks."""

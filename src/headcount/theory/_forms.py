@@ -37,8 +37,8 @@ BRIEFLY = {
 """The same refutation in a table or on a chip."""
 RESULTS = {
     "untouched": "the result is untouched",
-    "other constant": "the result: other constant",
-    "other rate": "the result: other rate",
+    "other constant": "the result holds with another constant",
+    "other rate": "the result holds at another rate",
     "open": "whether the result holds is open",
 }
 """What becomes of the result that a refuted step belongs to, and the words for it."""
@@ -104,7 +104,7 @@ class Form:
             holding = f"; {holding} hold{'s' * (len(self.beside) == 1)}" if self.beside else ""
             return f"false under this reading{holding}"
         if self.role == "informal":
-            return f"informal, never false; {self.what or self.text}"
+            return f"informal, so never called false; {self.what or self.text}"
         if self.role == "assumption":
             return f"not met by {self.what or 'the example on file'}"
         return "a form of our own fails: the paper does not say it"

@@ -117,7 +117,7 @@ def _content(claim: Claim, form: str, instance: Instance, *, decimal: bool) -> d
                 "threshold": names[3 + 2 * k],
                 "seen": seen[2 + 2 * k : 4 + 2 * k],
             }
-            for k, h in enumerate(claim.hypotheses)
+            for k, h in enumerate(claim.asked(form))
         ],
         "relation": "=" if claim.kind is Kind.IDENTITY else "<=",
         "entry": entry,

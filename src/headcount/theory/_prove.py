@@ -149,7 +149,7 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
 
     def by_jaxpr(bits: int) -> Evaluation:
         measured, lhs, rhs = program()(bits)
-        names = [h.name for h in claim.hypotheses]
+        names = [h.name for h in claim.asked(variant)]
         checks = [(n, v, t) for n, (v, t) in zip(names, measured, strict=True)]
         return _decide(claim, checks, lambda: (_flat(lhs), _flat(rhs)))
 
@@ -160,7 +160,7 @@ def prove(claim: Claim, variant: str, instance: Instance) -> Proof:
 
 def _without_twins(claim: Claim, variant: str, instance: Instance) -> Callable[[int], Checks]:
     """The hypotheses that have no slow twin, enclosed on their jaxpr at so many bits."""
-    rest = [h for h in claim.hypotheses if h.naive is None]
+    rest = [h for h in claim.asked(variant) if h.naive is None]
     if not rest:
         return lambda bits: []
     program = BallProgram(
@@ -173,7 +173,7 @@ def traced(claim: Claim, variant: str) -> Callable[[Instance], Any]:
     """Hypotheses and both sides as one function of the instance, for the interpreter."""
 
     def function(instance: Instance) -> Any:
-        measured = [(h.value(instance), h.limit(instance, variant)) for h in claim.hypotheses]
+        measured = [(h.value(instance), h.limit(instance, variant)) for h in claim.asked(variant)]
         sides = claim.evaluate(instance, variant)
         lhs, rhs = jax.numpy.broadcast_arrays(
             jax.numpy.asarray(sides.lhs), jax.numpy.asarray(sides.rhs)

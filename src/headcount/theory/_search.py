@@ -86,6 +86,8 @@ class _Objective:
         """How far an instance is outside the hypotheses, relatively; 0 inside."""
         total = jnp.asarray(0.0)
         for hypothesis in self.hypotheses:
+            if not hypothesis.asked_by(variant):
+                continue
             limit = jnp.asarray(hypothesis.limit(instance, variant))
             gap = jnp.asarray(hypothesis.value(instance)) - limit
             total += jnp.maximum(gap, 0.0) / (1.0 + jnp.abs(limit))

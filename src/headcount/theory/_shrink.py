@@ -71,7 +71,7 @@ def _ratio(claim: Claim, variant: str, kind: type, fields: Fields) -> float | No
             return _compiled_ratio(claim, variant, instance)
         if any(not check.strictly for check in slow_checks(claim, FLOATS, fields, variant)):
             return None
-        measured = (h.check(instance, variant) for h in claim.hypotheses if h.naive is None)
+        measured = (h.check(instance, variant) for h in claim.asked(variant) if h.naive is None)
         if any(not check.value <= check.threshold for check in measured):
             return None
         return float(slow_ratio(claim, FLOATS, fields, variant))

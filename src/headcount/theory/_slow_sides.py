@@ -44,7 +44,7 @@ def slow_checks(claim: Claim, num: Arithmetic, fields: Data, variant: str) -> li
     data = slow_data(num, fields)
     return [
         SlowCheck(h.name, h.naive(num, data), h.slow_limit(num, data, variant))
-        for h in claim.hypotheses
+        for h in claim.asked(variant)
         if h.naive is not None
     ]
 

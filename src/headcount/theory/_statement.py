@@ -265,7 +265,9 @@ def _hypothesis(given: Given, on: type[Record], constants: Constants | None) -> 
     value, limit = measured(given.value), given.threshold
     at = measured(limit) if callable(limit) else float(limit)
     told = asked(given.told) if given.told is not None else None
-    return Hypothesis(given.name, lambda point: value(point, "printed"), None, at, told=told)
+    return Hypothesis(
+        given.name, lambda point: value(point, "printed"), None, at, told=told, forms=given.forms
+    )
 
 
 def number(value: Any) -> Any:

@@ -170,7 +170,7 @@ def judge_hardest(claim: Claim, instances: Sequence[Instance], variant: str) -> 
     apply = np.ones(len(instances), bool)
     checks = [
         [Check(h.name, float(v), float(at)) for v, at in zip(*map(np.asarray, pair), strict=True)]
-        for h, pair in zip(claim.hypotheses, measured, strict=True)
+        for h, pair in zip(claim.asked(variant), measured, strict=True)
     ]
     for column in checks:
         apply &= np.array([check.holds for check in column])
@@ -209,7 +209,7 @@ def _mapped(claim: Claim, variant: str) -> Any:
     def evaluate(instance: Instance) -> tuple[list[Any], Sides, Any]:
         measured = [
             (jnp.asarray(h.value(instance)), jnp.asarray(h.limit(instance, variant)))
-            for h in claim.hypotheses
+            for h in claim.asked(variant)
         ]
         sides = claim.evaluate(instance, variant)
         ratio = ratio_of(claim.kind, sides)
@@ -223,6 +223,8 @@ def admissible(hypotheses: tuple[Hypothesis, ...], instance: Instance, variant: 
     """Whether every hypothesis holds, up to the rounding that `Check.holds` allows, under jit."""
     holds = jnp.asarray(True)
     for hypothesis in hypotheses:
+        if not hypothesis.asked_by(variant):
+            continue
         limit = jnp.asarray(hypothesis.limit(instance, variant))
         holds &= jnp.asarray(hypothesis.value(instance)) <= allowed(limit)
     return holds
@@ -270,12 +272,12 @@ def _evaluate(claim: Claim, name: str, instance: Instance) -> tuple[tuple[Check,
     """Hypotheses and sides; compiled when the claim is one that can be searched."""
     if was_seen(instance) or not (claim.families or claim.experiment):
         with np.errstate(all="ignore"):  # of a wild run
-            checks = tuple(h.check(instance, name) for h in claim.hypotheses)
+            checks = tuple(h.check(instance, name) for h in claim.asked(name))
             return checks, claim.evaluate(instance, name)
-    measured, sides = _evaluator(claim.sides, claim.hypotheses, name)(instance)
+    measured, sides = _evaluator(claim.sides, claim.asked(name), name)(instance)
     checks = tuple(
         Check(h.name, float(value), float(limit))
-        for h, (value, limit) in zip(claim.hypotheses, measured, strict=True)
+        for h, (value, limit) in zip(claim.asked(name), measured, strict=True)
     )
     return checks, claim.scaled(sides)
 

@@ -55,16 +55,21 @@ class EpochState(NamedTuple):
 
 @dataclass(frozen=True)
 class EpochTraining:
-    """v <- beta v + grad, theta <- theta - eta v, on batches of shuffled epochs."""
+    """v <- beta v + grad, theta <- theta - eta v, on batches of shuffled epochs.
+
+    With `falling_over` K epochs, eta of epoch k is eta (1 + cos(pi k/K))/2; 0: eta stays.
+    """
 
     model: Any
     loss: SampleLoss
     eta: float
     beta: float
     batch_size: int
+    falling_over: int = 0
 
     def __post_init__(self) -> None:
         check_positive("eta", self.eta)
+        check_count("falling_over", self.falling_over, least=0)
         check_count("batch_size", self.batch_size)
         if check_nonnegative("beta", self.beta) >= 1:
             raise BadArgument("beta", self.beta, "must be below 1", fix="for example beta=0.9")
@@ -108,14 +113,16 @@ class EpochTraining:
             count = x.shape[0] // self.batch_size
             order = jax.random.permutation(jax.random.fold_in(key, state.epoch), x.shape[0])
             batches = order[: count * self.batch_size].reshape(count, self.batch_size)
+            eta = jnp.asarray(self.eta, x.dtype)
+            if self.falling_over:
+                angle = jnp.pi * state.epoch.astype(x.dtype) / self.falling_over
+                eta = eta * (1 + jnp.cos(angle)) / 2
 
             def step(carry: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], Array]:
                 params, velocity = carry
                 loss, grad = jax.value_and_grad(batch_loss)(params, x[index], labels[index])
                 velocity = jax.tree.map(lambda v, g: self.beta * v + g, velocity, grad)
-                return (jax.tree.map(lambda p, v: p - self.eta * v, params, velocity), velocity), (
-                    loss
-                )
+                return (jax.tree.map(lambda p, v: p - eta * v, params, velocity), velocity), (loss)
 
             moved, losses = jax.lax.scan(step, (state.params, state.velocity), batches)
             return EpochState(*moved, state.epoch + 1), jnp.mean(losses)

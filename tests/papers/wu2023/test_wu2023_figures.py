@@ -158,7 +158,8 @@ def test_the_printed_normalisation_diverges_and_says_so() -> None:
 
 
 def test_the_step_of_the_scaling_figure_is_one_over_the_largest_eigenvalue() -> None:
-    config = descent.scaled_settings(d_m=7, init="lecun", scaling="ntk", settings=SMALL, seed=1)
+    options = lab.figures["wu2023/scaling"].choose({})
+    config = descent.scaled_settings(d_m=7, scaling="ntk", settings=SMALL, seed=1, options=options)
     got = descent.measure_scaled_descent(config, lab.PlainContext())
     np.testing.assert_allclose(got["stability"], 1, rtol=1e-5)
     assert np.all(np.diff(got["loss"]) < 0)

@@ -27,8 +27,9 @@ from ...data import (
     clip_to_ball,
     data_models,
     positional_channels,
-    token_norms,
 )
+from ...data._base import token_norms
+from ...data._positional import FREQUENCIES
 
 STANDARDISATIONS = ("train", "train+val", "none")
 WINDOWS = ("disjoint", "overlapping")
@@ -48,7 +49,8 @@ class ARWindows:
     validation together (released code), or not at all. windows: cut from one series without
     overlap, or at every step (released code). split: validation windows from a separate series, or
     a random choice among all windows of one series (released code; with overlapping windows this
-    leaks, and training data then differ from `sample`).
+    leaks, and training data then differ from `sample`). Positional channels have these frequencies
+    (see `data.positional_channels`) and are multiplied by position_scale.
     """
 
     L: int = 4
@@ -60,6 +62,8 @@ class ARWindows:
     standardise_labels: str = "train"
     windows: str = "disjoint"
     split: str = "separate"
+    frequencies: str = "dyadic"
+    position_scale: float = 1.0
     name: ClassVar[str] = "ar"
     assumption: ClassVar[str] = (
         "arda2026, Sec. 3.1: every token lies in the unit ball (true with normalise_tokens)"
@@ -83,6 +87,8 @@ class ARWindows:
         check_choice("standardise_labels", self.standardise_labels, STANDARDISATIONS)
         check_choice("windows", self.windows, WINDOWS)
         check_choice("split", self.split, SPLITS)
+        check_choice("frequencies", self.frequencies, FREQUENCIES)
+        check_positive("position_scale", self.position_scale)
 
     @property
     def d(self) -> int:
@@ -92,7 +98,8 @@ class ARWindows:
     @property
     def token_form(self) -> PositionalTokens | None:
         """The form of its tokens, from which a gradient path can save work."""
-        return PositionalTokens(self.T, self.pairs) if self.pairs else None
+        known = self.pairs and self.frequencies == "dyadic"
+        return PositionalTokens(self.T, self.pairs) if known else None
 
     @property
     def informative(self) -> int:
@@ -172,7 +179,8 @@ class ARWindows:
     def _finished(
         self, values: Float[Array, "n T"], y: Float[Array, "n"], mean: float, deviation: float
     ) -> Dataset:
-        positions = positional_channels(self.T, self.pairs)
+        channels = positional_channels(self.T, self.pairs, self.frequencies)
+        positions = self.position_scale * channels
         spread = np.broadcast_to(positions, (len(y), *positions.shape))
         x = np.concatenate([values[:, :, None], spread], axis=2)
         return Dataset(clip_to_ball(x) if self.normalise_tokens else x, (y - mean) / deviation)

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from ...core import (
     Array,
     BadArgument,
-    attention_head,
+    check_choice,
     check_count,
     check_nonnegative,
     check_samples,
@@ -21,15 +21,19 @@ from ...core import (
     normal,
     stream,
 )
-from ...data import Dataset, Measurement, data_models, largest_token_norm
+from ...core._attention import attention_head
+from ...data import Dataset, Measurement, data_models
+from ...data._base import largest_token_norm
 
 _BATCH = 1024
 """Candidates drawn at a time: fixed, so that a larger n extends the samples of a smaller one."""
 _FEWEST_ACCEPTED = 1e-3
+READOUTS = ("unit", "plain")
+ATTENTIONS = ("gaussian", "scaled", "unit")
 
 
 class Planted(NamedTuple):
-    """The planted head: U* with Frobenius norm 1, and W*."""
+    """The planted head: U* (with Frobenius norm 1, unless it is plain) and W*."""
 
     U: Float[Array, "T d"]
     W: Float[Array, "d d"]
@@ -44,12 +48,15 @@ class DM2:
 
     W* and U* have N(0, 1) entries, U* divided by its norm, so that `margin` is the margin of a
     unit-norm read-out. planted_seed fixes them for all data seeds; None: new ones with every seed.
+    readout="plain" leaves U* as drawn; attention: W* as drawn, "scaled" to N(0, 1/d), or "unit".
     """
 
     T: int = 10
     d: int = 5
     margin: float = 0.2
     planted_seed: int | None = None
+    readout: str = "unit"
+    attention: str = "gaussian"
     name: ClassVar[str] = "dm2"
     assumption: ClassVar[str] = (
         "deora2024, App. G: labels of a planted attention head with margin above 0.2; Gaussian "
@@ -62,13 +69,17 @@ class DM2:
         check_nonnegative("margin", self.margin)
         if self.planted_seed is not None:
             check_count("planted_seed", self.planted_seed, least=0)
+        check_choice("readout", self.readout, READOUTS)
+        check_choice("attention", self.attention, ATTENTIONS)
 
     def planted(self, seed: int) -> Planted:
         """(U*, W*) behind `sample(n, seed)`."""
         own = seed if self.planted_seed is None else self.planted_seed
         U = normal(stream(own, "dm2", "planted", "U"), (self.T, self.d))
         W = normal(stream(own, "dm2", "planted", "W"), (self.d, self.d))
-        return Planted(U / np.linalg.norm(U), W)
+        size = {"gaussian": 1.0, "scaled": np.sqrt(self.d), "unit": np.linalg.norm(W)}
+        U = U if self.readout == "plain" else U / np.linalg.norm(U)
+        return Planted(U, W / size[self.attention])
 
     def logits(self, x: Float[Array, "n T d"], seed: int) -> Float[Array, "n"]:
         """Phi(X; W*, U*) in double precision."""

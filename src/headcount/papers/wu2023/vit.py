@@ -63,6 +63,7 @@ class VisionTransformer:
     MLP = W_2 gelu(W_1 . + b_1) + b_2: one pre-norm block as in [Dosovitskiy et al., 2021]; g is the
     mean over tokens, or a class token that is put first. `block` leaves parts out; "relu" is
     f(X) = W_O mean_i relu(A(Z)_i) + b, the encoder of wu2023, Eq. (1.2), with a trained W_H.
+    tau1 multiplies A, as a scale outside of the softmax [wu2023, Table 1, NTK].
     """
 
     p: int
@@ -73,11 +74,13 @@ class VisionTransformer:
     outputs: int
     block: str = "vit"
     readout: str = "mean"
+    tau1: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("p", "T", "d", "d_m", "outputs"):
             check_count(name, getattr(self, name))
         check_positive("tau0", self.tau0)
+        check_positive("tau1", self.tau1)
         check_choice("block", self.block, BLOCKS)
         check_choice("readout", self.readout, READOUTS)
 
@@ -96,7 +99,7 @@ class VisionTransformer:
         """f(X), through the d x d products of the two pairs of matrices."""
         parts, z = BLOCKS[self.block], self.tokens(params, x)
         u = self._norm(params, 0, z)
-        h = self._map(params, u) @ (u @ (params.W_H @ params.W_V).T)
+        h = self._map(params, u) @ (u @ (self.tau1 * params.W_H @ params.W_V).T)
         h = jax.nn.relu(h) if self.block == "relu" else h
         h = h + z if "residual" in parts else h
         if "mlp" in parts:
@@ -132,7 +135,8 @@ class VisionTransformer:
 def vision_start(model: VisionTransformer, seed: int, init: str = "lecun") -> VisionParams:
     """Gaussian weights with variance 1/fan-in (lecun) or 0.02^2 (small); positions 0.02^2.
 
-    Layer norms start as the identity, shifts and biases at zero.
+    Layer norms start as the identity, shifts and biases at zero. W_H is divided by tau1, so that
+    the network starts the same whatever the scale outside of the softmax.
     """
     check_choice("init", init, STARTS)
     d, shapes = model.d, model.shapes()
@@ -142,6 +146,7 @@ def vision_start(model: VisionTransformer, seed: int, init: str = "lecun") -> Vi
     }  # fmt: skip
     size = {name: fan**-0.5 if init == "lecun" else SMALL for name, fan in fan_in.items()}
     size["positions"] = SMALL
+    size["W_H"] /= model.tau1
     weights = {
         name: of * normal(stream(seed, "wu2023-vit", name), getattr(shapes, name))
         for name, of in size.items()

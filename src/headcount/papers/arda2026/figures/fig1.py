@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from ....lab import (
     draw_power_law,
     draw_reference_slope,
     fitted_exponent,
-    fitted_slope,
     inside,
     log_log,
     monotone,
@@ -28,8 +26,10 @@ from ....lab import (
     register,
     tick_at,
 )
+from ....lab._readings import chosen_options
+from ....lab._statistics import fitted_slope
 from .errors_at_start import approximation, linearisation
-from .problem import RADIUS, STEP_FACTORS, complete, teacher_student
+from .problem import ANCHORS, RADIUS, STEP_FACTORS, complete, teacher_student
 from .reference_numbers import FAITHFUL, RELEASED, WORDS, ReferenceSlope
 from .sentences import DECREASE, SLOPES
 from .training import TRACE_POINTS, training
@@ -88,7 +88,12 @@ def approximation_config(
 ) -> dict[str, Any]:
     """What the approximation error depends on."""
     more = {"init": options["heads"], "dtype": "float64"}
-    return teacher_student(settings, m, seed, options["teacher"], **more)
+    return teacher_student(settings, m, seed, options["teacher"], anchors(options), **more)
+
+
+def anchors(options: Mapping[str, str]) -> int:
+    """R of the reading."""
+    return int(options.get("anchors", ANCHORS))
 
 
 def training_config(
@@ -112,6 +117,7 @@ def training_config(
         m,
         seed,
         options["teacher"],
+        anchors(options),
         steps=steps,
         eta=STEP_FACTORS[options["step"]] / math.sqrt(steps),
         keep=["average"],
@@ -153,7 +159,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
 
 def _against_reference(data: xr.Dataset) -> list[Finding]:
     """Slopes of runs with other code or sizes, where the options are the same as ours."""
-    options = json.loads(data.attrs["plan"])["options"]
+    options = chosen_options(data)
     pairs = [("linearisation_mean", RELEASED["linearisation_mean"])]
     if (options["teacher"], options["heads"]) == ("paper", "paired"):
         pairs += [(k, FAITHFUL[k]) for k in ("linearisation_sup", "approximation_sup")]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
-    OURS,
     Estimate,
     Figure,
     Finding,
@@ -26,6 +25,7 @@ from ....lab import (
     register,
     tick_at,
 )
+from ....lab._readings import chosen_options
 from . import sentences
 from .problem import complete
 from .recurrent import MODELS, NORMS, memory, recurrent
@@ -33,14 +33,14 @@ from .recurrent import MODELS, NORMS, memory, recurrent
 if TYPE_CHECKING:
     import xarray as xr
 
-TOKENS = {"unit-ball": True, "raw": False}
-"""Tokens clipped to the unit ball, as the theory asks; and as they are, as in the released code."""
-
-DATA = {
-    "clean": {"windows": "disjoint", "split": "separate", "standardise_labels": "train"},
-    "code": {"windows": "overlapping", "split": "random", "standardise_labels": "train+val"},
+POSITIONS: dict[str, dict[str, Any]] = {
+    "dyadic": {},
+    "scaled": {"position_scale": 0.25},
+    "geometric": {"frequencies": "geometric"},
+    "transformer": {},
 }
-READINGS = {
+"""Channels of norm sqrt(8); divided by sqrt(16); of other frequencies; and none for the IndRNN."""
+WORDS = {
     "jacobian_of_mean": "Jacobian of the mean output",
     "mean_jacobian": "mean per-sample Jacobian",
     "largest_jacobian": "largest per-sample Jacobian",
@@ -55,18 +55,16 @@ FLAT = 0.05
 def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
-    """A run per model, lag, kind of tokens and seed; the memory of each model at each lag."""
+    """A run per model, lag and seed; the memory of each model at each lag."""
     result = []
     for L in settings["lags"]:
         for model in MODELS:
             place = {"model": model, "L": L}
             blank = _problem(settings, model, L)
             result.append(Trial(memory, blank, place, f"memory {model} L={L}"))
-            for tokens, normalise in TOKENS.items():
-                for seed in seeds:
-                    config = run_config(settings, model, L, seed, normalise, options)
-                    where = {**place, "tokens": tokens, "seed": seed}
-                    result.append(Trial(recurrent, config, where, f"{model} L={L}"))
+            for seed in seeds:
+                config = run_config(settings, model, L, seed, options)
+                result.append(Trial(recurrent, config, {**place, "seed": seed}, f"{model} L={L}"))
     return result
 
 
@@ -79,18 +77,27 @@ def run_config(
     model: str,
     L: int,
     seed: int,
-    normalise: bool,
     options: Mapping[str, str],
 ) -> dict[str, Any]:
     """Gradient descent without a projection, as in Sec. 6.2; eta of the paper or of the code."""
     sizes = {name: settings[name] for name in ("n", "n_val", "steps", "record_every")}
     paper = options["step"] == "paper"
+    data = {
+        "L": L,
+        "normalise_tokens": options["tokens"] == "unit-ball",
+        "windows": options["windows"],
+        "split": options["validation"],
+        "standardise_labels": options["labels"],
+        **POSITIONS[options["positions"]],
+    }
+    if model == "IndRNN" and options["positions"] == "transformer":
+        data["pairs"] = 0
     return complete(
         model=MODELS[model],
         width=settings["m"],
         init_options={"gamma": float(options["gamma"])} if model == "IndRNN" else {},
         data="ar",
-        data_options={"L": L, "normalise_tokens": normalise, **DATA[options["data"]]},
+        data_options=data,
         seeds=[seed],
         optimiser="gd",
         eta=1 / math.sqrt(settings["steps"]) if paper else 0.05,
@@ -103,74 +110,78 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     """Geometric means of the norms, means of the loss, intervals over seeds; memory as it is."""
     import xarray as xr
 
-    averages = [over_seeds(data[f"max_{norm}"], kind="geometric") for norm in NORMS]
-    averages.append(over_seeds(data["min_validation_loss"]))
+    extremes = over_training(data)
+    averages = [over_seeds(extremes[f"max_{norm}"], kind="geometric") for norm in NORMS]
+    averages.append(over_seeds(extremes["min_validation_loss"]))
     footprint = {f"footprint_{k}": data[f"{k}_bytes"] for k in ("state", "streaming", "gradient")}
     return xr.merge([*averages, xr.Dataset(footprint)])
 
 
+def over_training(data: xr.Dataset) -> xr.Dataset:
+    """Largest norms and smallest loss over s < tau, or, in the other reading, s <= tau."""
+    extremes = data.copy()
+    if chosen_options(data)["until"] == "through":
+        for norm in NORMS:
+            extremes[f"max_{norm}"] = np.fmax(data[f"max_{norm}"], data[f"end_{norm}"])
+        ends = data["min_validation_loss"], data["end_validation_loss"]
+        extremes["min_validation_loss"] = np.fmin(*ends)
+    return extremes
+
+
 def verdicts(data: xr.Dataset) -> list[Finding]:
-    """Every reading of the norm claim, the validation claims and the memory claim."""
-    found = []
-    for tokens in TOKENS:
-        for norm, words in READINGS.items():
-            claim = f"{words}: smaller for the Transformer at every lag ({tokens} tokens)"
-            runs, names = _runs(data, f"max_{norm}", tokens), [f"L = {L:g}" for L in data["L"]]
-            source = sentences.NORMS if norm == "jacobian_of_mean" else OURS
-            both = runs["IndRNN"], runs["Transformer"]
-            found.append(everywhere(claim, *both, names, source=source))
-    for tokens in TOKENS:
-        found.append(_fluctuations(_runs(data, "max_jacobian_of_mean", tokens), tokens))
-    for tokens in TOKENS:
-        found += _validation(_runs(data, "min_validation_loss", tokens), tokens, data["L"].values)
+    """The norm claims in the norm of the reading, the validation claims and the memory claim."""
+    extremes, norm = over_training(data), chosen_options(data)["norm"]
+    runs, names = _runs(extremes, f"max_{norm}"), [f"L = {L:g}" for L in data["L"]]
+    claim = "the largest norm in training is smaller for the Transformer at every lag"
+    both = runs["IndRNN"], runs["Transformer"]
+    found = [everywhere(claim, *both, names, source=sentences.NORMS), _fluctuations(runs)]
+    found += _validation(_runs(extremes, "min_validation_loss"), data["L"].values)
     return found + _memory(data)
 
 
-def _runs(data: xr.Dataset, name: str, tokens: str) -> dict[str, Any]:
+def _runs(data: xr.Dataset, name: str) -> dict[str, Any]:
     """(seed, lag) values of both models."""
-    chosen = data[name].sel(tokens=tokens).transpose("model", "seed", "L")
+    chosen = data[name].transpose("model", "seed", "L")
     return {model: chosen.sel(model=model).values for model in MODELS}
 
 
-def _fluctuations(runs: Mapping[str, Any], tokens: str) -> Finding:
+def _fluctuations(runs: Mapping[str, Any]) -> Finding:
     """Distance from the median over seeds, averaged over lags: larger for the IndRNN."""
     spread = {
         model: np.abs(values - np.nanmedian(values, axis=0)).mean(axis=1)
         for model, values in runs.items()
     }
-    claim = f"the Jacobian of the mean output fluctuates more for the IndRNN ({tokens} tokens)"
+    claim = "the largest norm fluctuates more for the IndRNN"
     pair = spread["IndRNN"], spread["Transformer"]
     return difference(claim, *pair, source=sentences.FLUCTUATIONS)
 
 
-def _validation(runs: Mapping[str, Any], tokens: str, lags: Any) -> list[Finding]:
+def _validation(runs: Mapping[str, Any], lags: Any) -> list[Finding]:
     rnn, transformer = runs["IndRNN"], runs["Transformer"]
-    words = f"({tokens} tokens)"
     flat = (-math.inf, FLAT)
     return [
         difference(
-            f"at the shortest lag the IndRNN validates better {words}",
+            "at the shortest lag the IndRNN validates better",
             transformer[:, 0],
             rnn[:, 0],
             source=sentences.SHORT_LAGS,
         ),
         monotone(
-            f"the IndRNN's validation loss grows with the lag {words}",
+            "the IndRNN's validation loss grows with the lag",
             lags,
             rnn,
             "increasing",
             source=sentences.SHORT_LAGS,
         ),
         difference(
-            f"the Transformer's validation loss does not grow from the shortest lag to the "
-            f"longest {words}",
+            "the Transformer's validation loss does not grow from the shortest lag to the longest",
             transformer[:, -1],
             transformer[:, 0],
             flat,
             source=sentences.LONG_LAGS,
         ),
         difference(
-            f"at the longest lag the Transformer validates better {words}",
+            "at the longest lag the Transformer validates better",
             rnn[:, -1],
             transformer[:, -1],
         ),
@@ -193,15 +204,13 @@ def _memory(data: xr.Dataset) -> list[Finding]:
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     """The four norms, the validation loss, and the memory."""
-    curves = [(model, tokens) for tokens in TOKENS for model in MODELS]
-    panels = {f"geometric_max_{norm}": words for norm, words in READINGS.items()}
+    panels = {f"geometric_max_{norm}": words for norm, words in WORDS.items()}
     panels["mean_min_validation_loss"] = "minimum validation loss"
     for ax, (name, words) in zip(axes, panels.items(), strict=False):
-        for index, (model, tokens) in enumerate(curves):
-            chosen = data.sel(model=model, tokens=tokens)
-            label = f"{model}, {tokens}"
-            place = (index, len(curves))
-            draw_interval(ax, chosen, name, "L", label=label, index=index, beside=place)
+        for index, model in enumerate(MODELS):
+            place = (index, len(MODELS))
+            look: Any = {"label": model, "index": index, "beside": place}
+            draw_interval(ax, data.sel(model=model), name, "L", **look)
         log_log(ax, "lag L", words)
         tick_at(ax, data["L"].values)
         if name == "mean_min_validation_loss":

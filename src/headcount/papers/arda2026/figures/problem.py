@@ -36,11 +36,16 @@ RADIUS = [3.0, 3.0, 3.0]
 
 
 def teacher_student(
-    settings: Mapping[str, Any], m: int, seed: int, teacher: str, **more: Any
+    settings: Mapping[str, Any],
+    m: int,
+    seed: int,
+    teacher: str,
+    anchors: int = ANCHORS,
+    **more: Any,
 ) -> dict[str, Any]:
     """A student of width m on a teacher's labels; `more` are other fields of a `TrainConfig`."""
     sizes = {name: settings[name] for name in ("T", "d", "pool")}
-    data = {**sizes, "anchors": ANCHORS, "nu": RADIUS, "dtype": "float64", **TEACHERS[teacher]}
+    data = {**sizes, "anchors": anchors, "nu": RADIUS, "dtype": "float64", **TEACHERS[teacher]}
     return complete(
         width=m,
         n=settings["n"],

@@ -32,9 +32,9 @@ BLOCKS = {"arda2026": "W", "indrnn": "w"}
 
 
 def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Maxima over training of the four norms, the smallest validation loss, and their traces.
+    """Maxima over s < tau of the four norms, the smallest validation loss, and their traces.
 
-    Noted every `record_every` steps and at the end; tau itself counts, too.
+    Noted every `record_every` steps; `end_...` are the numbers at tau itself.
     """
     from ....training import TrainConfig, run_config
 
@@ -52,9 +52,11 @@ def measure_recurrent(config: dict[str, Any], context: Context) -> dict[str, Any
     norms = {ours: run.traces[f"{name}_{block}"][0][steps] for ours, name in NORMS.items()}
     validation = run.traces["validation_loss"][0][steps]
     return {
-        **{f"max_{name}": np.max(values) for name, values in norms.items()},
+        **{f"max_{name}": np.max(values[:-1]) for name, values in norms.items()},
         **{f"first_{name}": values[0] for name, values in norms.items()},
-        "min_validation_loss": np.min(validation),
+        **{f"end_{name}": values[-1] for name, values in norms.items()},
+        "min_validation_loss": np.min(validation[:-1]),
+        "end_validation_loss": validation[-1],
         "min_training_loss": run.min_loss[0],
         "validation_loss": validation,
         "jacobian_of_mean": norms["jacobian_of_mean"],
@@ -70,7 +72,8 @@ def measure_memory(config: dict[str, Any], context: Context) -> dict[str, Any]:
     and the program's working memory are what the compiler reports. For training, the working
     memory of one sample's gradient.
     """
-    from ....training import TrainConfig, build_data, build_model
+    from ....training import TrainConfig
+    from ....training._build import build_data, build_model
 
     chosen = TrainConfig.of(config)
     data = build_data(chosen)
@@ -130,12 +133,12 @@ def _recurrent_cost(config: dict[str, Any]) -> tuple[float, float]:
 
 recurrent = Measurement(
     name="arda2026-recurrent",
-    version=2,
+    version=3,
     function=measure_recurrent,
     outputs={
-        **{f"max_{name}": () for name in NORMS},
-        **{f"first_{name}": () for name in NORMS},
+        **{f"{when}_{name}": () for when in ("max", "first", "end") for name in NORMS},
         "min_validation_loss": (),
+        "end_validation_loss": (),
         "min_training_loss": (),
         "validation_loss": ("recorded_step",),
         "jacobian_of_mean": ("recorded_step",),

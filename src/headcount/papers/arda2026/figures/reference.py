@@ -31,7 +31,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CODE = {"teacher": "code", "step": "code", "heads": "unpaired", "split": "80"}
-RECURRENT_CODE = {"gamma": "1.5", "step": "code", "data": "code"}
+RECURRENT_CODE = {
+    "gamma": "1.5",
+    "step": "code",
+    "tokens": "raw",
+    "windows": "overlapping",
+    "validation": "random",
+    "labels": "train+val",
+    "positions": "dyadic",
+}
 TEXT = {"teacher": "paper", "step": "paper", "heads": "paired", "split": "all"}
 CLOSE = 1.25
 """The factor within which a level counts as equal."""
@@ -80,7 +88,7 @@ def _recurrent_trials(settings: Mapping[str, Any], seeds: Sequence[int]) -> list
     for L in settings["lags"]:
         for model in MODELS:
             for seed in seeds[: settings["recurrent_seeds"]]:
-                config = run_config(sizes, model, L, seed, False, RECURRENT_CODE)
+                config = run_config(sizes, model, L, seed, RECURRENT_CODE)
                 place = {"model": model, "L": L, "seed": seed}
                 result.append(Trial(recurrent, config, place, f"{model} L={L}"))
     return result

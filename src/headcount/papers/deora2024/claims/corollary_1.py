@@ -41,7 +41,9 @@ on_small_models = functools.partial(
         given(
             "the full read-out, as in Lemma 5 (0 where it is)",
             lambda i: 0.0 if i.readout == "full" else 1.0,
-            lambda form: 0.0 if form == "printed" else 1.0,
+            0.0,
+            lambda i: f"the read-out is {i.readout!r}, Lemma 5 is about the full one",
+            forms=("printed",),
         ),
     ),
     forms={

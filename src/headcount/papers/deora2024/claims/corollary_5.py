@@ -181,11 +181,7 @@ on_good_sizes = functools.partial(
     given=(
         given("R >= 1, as 1/R", lambda R: 1 / R, 1.0),
         given("B_2 >= 1, as 1/B_2", lambda B_2: 1 / B_2, 1.0),
-        given(
-            "g_0 >= 1, as 1/g_0",
-            lambda g_0: 1 / g_0,
-            lambda form: 1.0 if form == "corrected" else 1e12,
-        ),
+        given("g_0 >= 1, as 1/g_0", lambda g_0: 1 / g_0, 1.0, forms=("corrected",)),
     ),
     proved="Sec. 4.3",
     no_rival="a number of heads and a step size are asked for: any may be",

@@ -61,11 +61,6 @@ class Scores(Record):
         return super().outside()
 
 
-def _if_corrected(form: str) -> float:
-    """The threshold of what only the corrected form asks for."""
-    return 0.0 if form == "corrected" else 1e9
-
-
 @state.claim(
     "lemma-18",
     "Softmax saturation",
@@ -83,8 +78,8 @@ def _if_corrected(form: str) -> float:
             lambda least_Gamma, Gamma: least_Gamma - Gamma,
             0.0,
         ),
-        given("A > 0, as -A", lambda A: -A, _if_corrected),
-        given("Gamma >= 0, as -Gamma", lambda Gamma: -Gamma, _if_corrected),
+        given("A > 0, as -A", lambda A: -A, 0.0, forms=("corrected",)),
+        given("Gamma >= 0, as -Gamma", lambda Gamma: -Gamma, 0.0, forms=("corrected",)),
     ),
     forms={
         "printed": false("any sign of A and Gamma", "E7"),

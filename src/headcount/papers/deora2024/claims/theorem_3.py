@@ -8,7 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Check, Given, Positive, Record, Sides, false, given
+from ....theory import Check, Positive, Record, Sides, false, given
+from ....theory._arguments import Given
 from .. import constants, twins_constants, twins_runs
 from ..constants import HESSIAN_TIERS, START_LOSS, Constants, state
 from ..fits import RUNS, fit_labelled, shape
@@ -129,11 +130,8 @@ def _sizes(**numbers: float) -> tuple[Sizes, ...]:
 
 
 def _at_least_one(name: str) -> Given:
-    return given(
-        f"{name} >= 1, as 1/{name}",
-        lambda i: 1 / getattr(i, name),
-        lambda form: 1.0 if form == "corrected" else 1e12,
-    )
+    text = f"{name} >= 1, as 1/{name}"
+    return given(text, lambda i: 1 / getattr(i, name), 1.0, forms=("corrected",))
 
 
 on_sizes = functools.partial(

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, Figure, Measurement, Trial, open_choices, over_seeds, register
+from ....lab import (
+    COLOURS,
+    Estimate,
+    Figure,
+    Finding,
+    Measurement,
+    Trial,
+    inside,
+    open_choices,
+    over_seeds,
+    register,
+    threshold,
+)
+from ....lab._readings import chosen_options
 from .training_run import run_config
 
 if TYPE_CHECKING:
@@ -16,6 +29,8 @@ if TYPE_CHECKING:
 
 HEADS = [1, 4, 16, 64, 256]
 """H. The paper's list is not given; a run of equal heads costs the same for every H."""
+FEWER_HEADS = [1, 2, 4, 8, 16]
+"""Another list, each the double of the one before."""
 
 OPTIMISER_OPTIONS: dict[str, Any] = {
     "momentum": {"beta": 0.9},
@@ -64,8 +79,14 @@ def of_reading(settings: Mapping[str, Any], options: Mapping[str, str]) -> dict[
         data["relevant"] = options["positions"]
     if options.get("planted") == "fixed":
         data["planted_seed"] = PLANTED_SEED
+    data |= {
+        name: options[name]
+        for name, ours in (("readout", "unit"), ("attention", "gaussian"))
+        if options.get(name, ours) != ours
+    }
     return {
         **settings,
+        "heads": FEWER_HEADS if options.get("heads") == "16" else settings["heads"],
         "data_options": data,
         "step_constant": float(options.get("step", settings["step_constant"])),
         "adam_step": float(options.get("adam", settings["adam_step"])),
@@ -172,6 +193,18 @@ def averages(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 def lowest(values: Any) -> Any:
     """Of (seed, H) the column of the H with the lowest average over trials."""
     return values[:, int(np.argmin(np.mean(values, axis=0)))]
+
+
+def reached(data: xr.Dataset, claim: str, values: Any, above: float, **about: Any) -> Finding:
+    """That (seed, H) `values` are `above` a level, as the reading asks: on average, or every run.
+
+    On average over trials the H with the lowest average decides; of every run the lowest one,
+    which is an exact number.
+    """
+    if chosen_options(data).get("judged") == "every":
+        least = Estimate.exactly(float(np.min(values)))
+        return inside(claim, least, (above, math.inf), "lowest run", **about)
+    return threshold(claim, lowest(values), above=above, **about)
 
 
 def points(data: xr.Dataset, name: str) -> Any:

@@ -20,6 +20,10 @@ printed: entries N(0, 1), mean pooling, loss (1/2)|f - y|^2, as the text says. f
 with sum pooling, as every formula of the appendix has it."""
 
 
+FIXED = 0.1
+"""gamma of `scaled_settings` where it is not left to the run."""
+
+
 def run_settings(
     normalisation: str,
     *,
@@ -29,10 +33,15 @@ def run_settings(
     gamma: float,
     settings: Mapping[str, Any],
     seed: int,
+    options: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The encoder on X: 10 x 100 as a `TrainConfig`, every field, for the trial's address."""
+    """The encoder on X: 10 x 100 as a `TrainConfig`, every field, for the trial's address.
+
+    Of the `options`, gamma=lambda leaves the step to the run, and dtype is its precision.
+    """
     from ....training import TrainConfig
 
+    options = options or {}
     chosen = NORMALISATIONS[normalisation]
     return TrainConfig.of(
         {
@@ -46,21 +55,23 @@ def run_settings(
             "seeds": [seed],
             "loss": chosen["loss"],
             "optimiser": "gd",
-            "eta": gamma,
+            "eta": None if options.get("gamma") == "lambda" else gamma,
             "steps": settings["epochs"],
+            "dtype": options.get("dtype", "float32"),
         }
     ).model_dump(mode="json")
 
 
 def scaled_settings(
-    *, d_m: int, init: str, scaling: str, settings: Mapping[str, Any], seed: int
+    *, d_m: int, scaling: str, settings: Mapping[str, Any], seed: int, options: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Raw tokens, mean pooling, squared error; gamma is left to the run: 1/lambda_max(c K_0)."""
+    """Mean pooling, squared error, float64; gamma=lambda: the run's own 1/lambda_max(c K_0)."""
     config = run_settings(
-        "stable", d_m=d_m, init=init, scaling=scaling, gamma=1.0, settings=settings, seed=seed
-    )
-    config["data_options"]["tokens"] = "raw"
-    return {**config, "eta": None, "dtype": "float64"}
+        "stable", d_m=d_m, init=options["init"], scaling=scaling, gamma=FIXED, settings=settings,
+        seed=seed, options={**options, "dtype": "float64"},
+    )  # fmt: skip
+    config["data_options"]["tokens"] = options["tokens"]
+    return config
 
 
 def measure_scaled_descent(config: dict[str, Any], context: Context) -> dict[str, Any]:

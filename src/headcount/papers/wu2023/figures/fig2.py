@@ -26,6 +26,7 @@ from ....lab import (
     separation,
     threshold,
 )
+from ....lab._readings import chosen_options
 from .curves import by_seed, draw_curve, finish, numbers, with_stability
 from .descent import drift, run_settings
 from .sentences import KERNEL, LINEAR, SETTLED, STABLE
@@ -76,7 +77,7 @@ def trials(scaling: str) -> Callable[..., list[Trial]]:
                 drift,
                 run_settings(
                     options["normalisation"], d_m=d_m, init="lecun", scaling=scaling, gamma=1.0,
-                    settings=settings, seed=seed,
+                    settings=settings, seed=seed, options=options,
                 ),
                 {"d_m": d_m, "seed": seed},
                 f"d_m={d_m}",
@@ -140,6 +141,7 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
             found.append(converged(claim, loss, LINEAR))
             claim = f"{words}: linear, the log loss falls in its last half at least half as fast"
             found.append(threshold(claim, halves(loss), above=SLOWEST, source=LINEAR))
+        if i > 0 or chosen_options(data)["widths"] == "all":
             claim = f"{words}: after epoch {epochs // FIRST} the weights go less than a tenth of "
             claim += "their length"
             found.append(threshold(claim, path_after(movement), below=MUCH, source=SETTLED))

@@ -51,7 +51,7 @@ def trials(
                     "seeds": [seed],
                     "loss": chosen["loss"],
                     "optimiser": "gd",
-                    "eta": 1.0,
+                    "eta": None if options["gamma"] == "lambda" else 1.0,
                     "steps": settings["epochs"],
                     "dtype": "float64",
                 }

@@ -52,7 +52,7 @@ def trials(
             for seed in seeds:
                 config = run_settings(
                     options["normalisation"], d_m=d_m, init=init, scaling=options["scaling"],
-                    gamma=gamma, settings=settings, seed=seed,
+                    gamma=gamma, settings=settings, seed=seed, options=options,
                 )  # fmt: skip
                 place = {"panel": panel, "d_m": d_m, "seed": seed}
                 result.append(Trial(descent, config, place, f"{panel} d_m={d_m}"))

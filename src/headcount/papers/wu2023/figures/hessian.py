@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ....lab import (
     draw_reference_slope,
     fitted_exponent,
     log_log,
+    open_choices,
     over_seeds,
     power_law,
     register,
@@ -49,7 +50,7 @@ def measure_hessian(config: dict[str, Any], context: Context) -> dict[str, Any]:
     from ..model import Encoder, EncoderParams, output_scale, softmax_scale
 
     seed, widths = config["seed"], config["widths"]
-    x = normal(stream(seed, "wu2023", "hessian", "x"), (config["T"], 1))
+    x = normal(stream(seed, "wu2023", "hessian", "x"), (config["T"], 1)) + config.get("shift", 0.0)
     x = x * (np.sqrt(config["T"]) / np.linalg.norm(x))
     norms, blocks = np.zeros((len(widths), len(RADII))), np.zeros((len(widths), len(BLOCKS)))
     for i, d_m in enumerate(widths):
@@ -97,8 +98,13 @@ AT_LEAST_ONE = (-math.inf, -0.85)
 """Slopes that O(1/d_m) allows."""
 
 
-def width_trials(measurement: Any) -> Any:
-    """One trial per initialisation, scaling and seed, all widths in it."""
+def shifted(options: Mapping[str, str]) -> dict[str, Any]:
+    """The mean of the tokens, where the reading has one."""
+    return {"shift": 1.0} if options["law"] == "shifted" else {}
+
+
+def width_trials(measurement: Any, chosen: Callable[[Mapping[str, str]], dict[str, Any]]) -> Any:
+    """One trial per initialisation, scaling and seed, all widths in it; what a reading changes."""
 
     def trials(
         settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
@@ -107,7 +113,7 @@ def width_trials(measurement: Any) -> Any:
         return [
             Trial(
                 measurement,
-                {**sizes, "init": init, "scaling": scaling, "seed": seed},
+                {**sizes, **chosen(options), "init": init, "scaling": scaling, "seed": seed},
                 {"init": init, "scaling": scaling, "seed": seed},
                 "all",
             )
@@ -188,10 +194,11 @@ figure = register(
             "quick": {"seeds": 10, "widths": [128, 512, 2048, 8192], "T": 10},
             "paper": {"seeds": 20, "widths": [512, 1024, 2048, 4096, 8192, 16384], "T": 10},
         },
-        trials=width_trials(hessian_widths),
+        trials=width_trials(hessian_widths, shifted),
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        axes=open_choices("headcount.papers.wu2023:choices.toml", "hessian"),
         layout=(3, 1),
         notes="d = 1 as in the proof; one sample of Gaussian tokens with |X|_F = sqrt(d_s), so "
         "C_x = 1; sum pooling; closed form and Lanczos in float64, away from the kinks of relu.",

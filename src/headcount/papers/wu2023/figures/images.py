@@ -9,16 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ....core import Array
-from ....lab import (
-    NOT_NEGATIVE,
-    Context,
-    Figure,
-    Finding,
-    Measurement,
-    Trial,
-    open_choices,
-    register,
-)
+from ....lab import Context, Figure, Finding, Measurement, Trial, open_choices, register
+from ....lab._drawing import NOT_NEGATIVE
 from .curves import SCALINGS, STYLES, draw_curve, finish
 from .tails import QUANTILES, TAIL_OUTPUTS, tail_of
 
@@ -66,7 +58,8 @@ def measure_vit(config: dict[str, Any], context: Context) -> dict[str, Any]:
     import jax.numpy as jnp
 
     from ....core import precision, stream
-    from ....training import EpochState, EpochTraining, cross_entropy, sign_regression
+    from ....training import EpochTraining, cross_entropy, sign_regression
+    from ....training._epochs import EpochState
     from ..model import softmax_scale
     from ..vit import VisionTransformer, collapse, vision_start
 
@@ -74,13 +67,14 @@ def measure_vit(config: dict[str, Any], context: Context) -> dict[str, Any]:
     own = load_task(config["dataset"], config["task"], config["images"])
     _, T, p = own.x.shape
     tau0 = softmax_scale(config["scaling"], d_m)
-    choices = config["block"], config["readout"]
+    choices = config["block"], config["readout"], config.get("tau1", 1.0)
     wide = VisionTransformer(p, T, config["d"], d_m, tau0, own.outputs, *choices)
     narrow = collapse(wide, vision_start(wide, seed, config["init"]))
     loss = sign_regression if config["task"] == "zero-one" else cross_entropy
     training = EpochTraining(
-        narrow.model, loss, config["eta"], config["beta"], config["batch_size"]
-    )
+        narrow.model, loss, config["eta"], config["beta"], config["batch_size"],
+        falling_over=epochs if config.get("schedule") == "cosine" else 0,
+    )  # fmt: skip
     with precision(config["dtype"]):
         x, x_test = jnp.asarray(own.x, config["dtype"]), jnp.asarray(own.x_test, config["dtype"])
         kind = config["dtype"] if config["task"] == "zero-one" else "int32"
@@ -224,11 +218,13 @@ def vit_config(
         "evaluated": settings["evaluated"],
         "pairs_of": settings["pairs_of"],
         "epochs": settings["epochs"],
-        "batch_size": settings["batch_size"],
+        "batch_size": round(float(options["batch"]) * settings["batch_size"]),
         "d": 64,
         "d_m": d_m,
         "scaling": scaling,
         **{name: options[name] for name in ("block", "readout", "init")},
+        **({"tau1": d_m**-0.5} if options["outside"] == "ntk" else {}),
+        **({"schedule": "cosine"} if options["schedule"] == "cosine" else {}),
         "eta": 0.1,
         "beta": 0.9,
         "seed": seed,
@@ -270,7 +266,7 @@ def image_trials(
     **changed: Any,
 ) -> list[Trial]:
     """One run per width, scaling and seed, on the data that this machine has."""
-    from ....data import chosen_images
+    from ....data._images import chosen_images
 
     dataset = chosen_images(options["dataset"], download=False)
     result = []
@@ -286,7 +282,7 @@ def image_trials(
 
 def fetch_images(trials: Sequence[Trial]) -> None:
     """Download MNIST where it was asked for by name and is not at hand."""
-    from ....data import chosen_images
+    from ....data._images import chosen_images
 
     for dataset in {str(trial.config["dataset"]) for trial in trials}:
         chosen_images(dataset)

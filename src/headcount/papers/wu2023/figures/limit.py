@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ....lab import (
     draw_power_law,
     fitted_exponent,
     log_log,
+    open_choices,
     over_seeds,
     power_law,
     register,
@@ -51,12 +52,13 @@ def measure_limit(config: dict[str, Any], context: Context) -> dict[str, Any]:
     seed, widths = config["seed"], config["widths"]
     law = GaussianRegression(config["T"], config["d"], config["tokens"])
     x = law.sample(config["n"], seed).x
-    limit = limit_wu2023(x, pooling="sum").total
-    printed = printed_limit(x)
+    pooling = config.get("pooling", "sum")
+    limit = limit_wu2023(x, pooling=pooling).total
+    printed = printed_limit(x, pooling)
     rows = []
     for i, d_m in enumerate(widths):
         tau0, tau1 = softmax_scale(config["scaling"], d_m), output_scale(config["init"], d_m)
-        model = Encoder(config["d"], d_m, tau0, tau1, "sum")
+        model = Encoder(config["d"], d_m, tau0, tau1, pooling)
         found = ntk(model, initialisations[config["init"]](model, seed), x, blocks="each")
         share = np.linalg.norm(found.blocks["W_Q"] + found.blocks["W_K"])
         K = np.asarray(found.total)
@@ -79,12 +81,12 @@ def shape_distance(K: Float[Array, "n n"], target: Float[Array, "n n"]) -> float
     return float(np.linalg.norm(np.sum(unit * aim) * unit - aim))
 
 
-def printed_limit(x: Float[Array, "n T d"]) -> Float[Array, "n n"]:
-    """Lemma 1 with its second product as printed, a matrix product; sum pooling."""
+def printed_limit(x: Float[Array, "n T d"], pooling: str = "sum") -> Float[Array, "n n"]:
+    """Lemma 1 with its second product as printed, a matrix product."""
     from ..limit import limit_wu2023
 
     summed = np.sum(x, axis=1)
-    blocks = limit_wu2023(x, pooling="sum").blocks
+    blocks = limit_wu2023(x, pooling=pooling).blocks
     gram = summed @ summed.T
     return np.asarray(blocks["w_O"] + (blocks["W_V"] / gram) @ gram)
 
@@ -102,6 +104,13 @@ limit_widths = Measurement(
         4e8 + 24.0 * max(config["widths"]) * config["n"] * config["T"],
     ),
 )
+
+
+def chosen(options: Mapping[str, str]) -> dict[str, Any]:
+    """Law of the tokens and pooling of a reading."""
+    pooling = {} if options["pooling"] == "sum" else {"pooling": options["pooling"]}
+    return {"tokens": options["tokens"], **pooling}
+
 
 ONE = (-1.15, -0.85)
 """A slope whose whole interval lies here counts as -1."""
@@ -165,8 +174,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     tick_at(axes[2], data["d_m"].values)
 
 
-_SMALL = {"n": 6, "T": 3, "d": 8, "tokens": "scaled"}
-_SIZES = {"n": 20, "T": 5, "d": 20, "tokens": "scaled"}
+_SMALL = {"n": 6, "T": 3, "d": 8}
+_SIZES = {"n": 20, "T": 5, "d": 20}
 
 figure = register(
     Figure(
@@ -178,10 +187,11 @@ figure = register(
             "quick": {"seeds": 5, "widths": [32, 128, 512, 2048], **_SIZES},
             "paper": {"seeds": 10, "widths": [32, 128, 512, 2048, 8192, 32768], **_SIZES},
         },
-        trials=width_trials(limit_widths),
+        trials=width_trials(limit_widths, chosen),
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
+        axes=open_choices("headcount.papers.wu2023:choices.toml", "limit"),
         layout=(3, 1),
         notes="Tokens N(0, 1/d), sum pooling, float64. LeCun and He kernels grow with d_m, and "
         "their distance is taken after the best common factor.",

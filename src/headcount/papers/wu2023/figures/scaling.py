@@ -40,7 +40,7 @@ def trials(
         Trial(
             scaled_descent,
             scaled_settings(
-                d_m=d_m, init=options["init"], scaling=scaling, settings=settings, seed=seed
+                d_m=d_m, scaling=scaling, settings=settings, seed=seed, options=options
             ),
             {"d_m": d_m, "scaling": scaling, "seed": seed},
             f"d_m={d_m} {scaling}",

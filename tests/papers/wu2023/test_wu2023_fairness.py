@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.lab import CONFIRMED, NOT_CONFIRMED, Source, figures
+from headcount.lab import CONFIRMED, NOT_CONFIRMED, figures
 from headcount.papers import wu2023
 from headcount.papers.wu2023.constants import Norms
-from headcount.papers.wu2023.figures import fig5, sentences
+from headcount.papers.wu2023.figures import fig5
 from headcount.papers.wu2023.records import ManyRows, Rows, Values, WidthTable
 from headcount.papers.wu2023.setting import measure_start, ratios_at
 from headcount.theory import Outcome, claims, judge
 
-QUOTES = tomllib.loads((files("headcount.papers.wu2023") / "quotes.toml").read_text("utf-8"))
-TEXTS = [
-    folder / "shared/papers/wu2023.md"
-    for folder in Path(__file__).parents
-    if (folder / "shared/papers/wu2023.md").exists()
-]
-"""The paper, where it is at hand."""
-
 
 def of_paper():
     return claims.of_paper("wu2023")
-
-
-def folded(text: str) -> str:
-    return " ".join(text.split())
-
-
-def quotations() -> dict[str, str]:
-    """The words of the paper behind forms of claims, and behind verdicts of figures."""
-    found = {f"{c}.{f}": q["says"] for c, forms in QUOTES.items() for f, q in forms.items()}
-    return found | {
-        name: source.says for name, source in vars(sentences).items() if isinstance(source, Source)
-    }
-
-
-def misquoted(paper: str) -> list[str]:
-    return [name for name, says in quotations().items() if folded(says) not in folded(paper)]
-
-
-def test_every_quotation_is_in_the_paper() -> None:
-    for text in TEXTS:
-        paper = text.read_text(encoding="utf-8")
-        assert misquoted(paper) == []
-        assert misquoted(paper.replace("(39)", "")) == ["eq-39.printed"]
 
 
 def test_every_refuted_form_of_the_paper_is_defended_and_checked() -> None:

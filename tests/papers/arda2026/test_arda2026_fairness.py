@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 import xarray as xr
 
 from headcount.core import float64, stream
-from headcount.lab import Source
 from headcount.papers import arda2026
 from headcount.papers.arda2026.figures import fig2, fixed_width, samples, sentences, tokens
 from headcount.theory import Kind, Outcome, claims, judge
@@ -33,42 +31,6 @@ REFUTED = {
     "psi-2 printed": "step",
     "subgaussian-tail implied": "implication",
 }
-
-
-def folded(text: str) -> str:
-    """Without white space and LaTeX's own spaces."""
-    return re.sub(r"\\[,;!]|\s", "", text)
-
-
-def the_paper() -> str:
-    """Its text, where it is at hand."""
-    for folder in Path(__file__).resolve().parents:
-        if (file := folder / "shared" / "papers" / "arda2026.md").exists():
-            return folded(file.read_text(encoding="utf-8"))
-    pytest.skip("the papers' texts are not at hand")
-
-
-def quotations() -> dict[str, str]:
-    return {
-        f"{name} {form}": one.says
-        for name, claim in OURS.items()
-        for form, one in claim.forms.items()
-        if one.role != "ours"
-    }
-
-
-def test_every_quotation_is_in_the_paper_and_a_changed_one_is_not() -> None:
-    paper, found = the_paper(), quotations()
-    assert len(found) >= 74
-    assert [name for name, says in found.items() if folded(says) not in paper] == []
-    printed = found["arda2026/lemma-5 printed"]
-    assert folded(printed.replace("sigma_2", "sigma_3")) not in paper
-
-
-def test_what_verdicts_judge_is_in_the_paper() -> None:
-    paper, sources = the_paper(), [s for s in vars(sentences).values() if isinstance(s, Source)]
-    assert len(sources) == 11
-    assert [source for source in sources if folded(source.says) not in paper] == []
 
 
 def test_an_upper_bound_has_a_one_sided_test() -> None:
