@@ -48,9 +48,9 @@ BALLS = HeadBalls((("c", 1.0), ("U", 1.0), ("W", 2.0)))
 
 def registries() -> dict[str, Registry[Any]]:
     """Every registry that a layer shows."""
-    shown = [vars(importlib.import_module(f"headcount.{layer}")) for layer in LAYERS]
-    found = [thing for names in shown for thing in names.values() if isinstance(thing, Registry)]
-    return {registry.kind: registry for registry in found}
+    shown = [importlib.import_module(f"headcount.{layer}") for layer in LAYERS]
+    things = [getattr(layer, name) for layer in shown for name in dir(layer)]
+    return {thing.kind: thing for thing in things if isinstance(thing, Registry)}
 
 
 def rule(name: str) -> Any:

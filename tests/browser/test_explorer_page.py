@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ LONG = 120_000
 
 @pytest.fixture
 def address(browser: Any) -> Iterator[str]:
-    pytest.importorskip("marimo", reason="no marimo: pip install 'headcount[explore]'")
+    pytest.importorskip("marimo", reason="no marimo: pip install '.[explore]'")
     code = "from headcount.cli import main; main(['explore', '--no-browser'])"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     server = subprocess.Popen(
@@ -30,30 +29,47 @@ def address(browser: Any) -> Iterator[str]:
     try:
         yield server.stdout.readline().split()[-1]
     finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(30)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 130
         server.stdout.close()
 
 
-def test_sliders_bounds_and_a_run(
-    address: str, open_page: Any, serious: Any, tmp_path: Path
-) -> None:
+def test_sliders_curves_and_a_run(address: str, open_page: Any, serious: Any) -> None:
     without_token = open_page(address.split("?")[0])
-    assert "What the theorems say" not in without_token.content()
-    page = open_page(address)
-    page.wait_for_selector("text=What the theorems say at width 64", timeout=LONG)
-    assert "arda2026/theorem-1" in page.inner_text("table >> nth=0")
-    before = page.inner_text("table >> nth=0")
+    assert "Training loss at width" not in without_token.content()
+    page = open_page(address, 1280)
+    page.wait_for_selector("text=Training loss at width 64", timeout=LONG)
+    page.wait_for_selector(".lamps", timeout=LONG)
+    before = page.inner_html(".plot >> nth=0")
     slider = page.locator("[role=slider]").first
     slider.focus()
     slider.press("ArrowRight")
-    page.wait_for_selector("text=What the theorems say at width 128", timeout=LONG)
-    assert page.inner_text("table >> nth=0") != before
-    spent = re.search(r"Evaluated in (\d+) ms", page.inner_text("body"))
-    assert spent is not None
+    page.wait_for_selector("text=Training loss at width 128", timeout=LONG)
+    assert page.inner_html(".plot >> nth=0") != before
+    page.wait_for_url("**width=128**", timeout=LONG)  # the state is in the address
     page.click("text=Train this model")
-    page.wait_for_selector("[role=img][aria-label^='Loss against steps']", timeout=LONG)
     page.wait_for_selector("text=Finished: loss", timeout=LONG)
-    page.wait_for_selector("[role=img][aria-label^='Attention map']", timeout=LONG)
-    page.screenshot(path=str(tmp_path / "explorer.png"), full_page=True)
+    page.wait_for_selector("[role=img][aria-label^='Loss against steps at width 128']")
+    page.wait_for_selector("[role=img][aria-label^='Attention of head 1']")
+    page.wait_for_selector(".dot.ran")
+    slider.focus()
+    slider.press("ArrowRight")
+    page.wait_for_selector("text=Training loss at width 256", timeout=LONG)
+    assert page.locator(".dot.ran").count() == 1  # it stays
     assert page.complaints == []
+    assert serious(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_address_brings_its_state_and_it_fits_a_phone(
+    address: str, open_page: Any, serious: Any, scheme: str
+) -> None:
+    page = open_page(f"{address}&paper=deora2024&width=4096&n=20", 390, scheme)
+    page.wait_for_selector("text=Training loss at width 4,096", timeout=LONG)
+    page.wait_for_selector(".lamps", timeout=LONG)
+    for part in (".plot", ".lamps", ".controls"):
+        box = page.locator(part).first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+    assert page.complaints == []
+    assert serious(page) == []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from headcount import explore
 from headcount.cli import run
 from headcount.cli._explore import ADDRESS, _server
-from headcount.papers.arda2026 import Setting
+from headcount.papers.arda2026 import Setting, TransportTeacher
 from headcount.theory import claims
 
 ARDA = explore.Sizes("arda2026")
@@ -60,24 +65,89 @@ def test_other_papers_speak_and_wide_starts_are_not_drawn(paper: str) -> None:
     assert ("evaluated at the start of width" in explore.table(sizes)) == (paper == "wu2023")
 
 
-def test_a_run_is_told_and_drawn() -> None:
+def test_a_run_is_told_and_drawn_at_the_sizes_that_it_has() -> None:
     sizes, told = replace(ARDA, n=10, steps=20, width=2**40), []
-    run_ = explore.train(sizes, lambda done, total, loss: told.append((done, loss)))
-    assert told[-1][0] == 20
-    assert run_.parameters().c.shape[-1] == 256  # at most
-    curve = explore.draw_loss([1, 2], [0.5, 0.25], explore.promises(sizes))
-    assert "now 0.25" in curve
     small = replace(sizes, width=8)
-    start, end = (
-        explore.draw_model(small),
-        explore.draw_model(small, explore.train(small).parameters()),
-    )
-    assert start.count("<svg") == end.count("<svg") == 1
-    assert start != end
+    ran = explore.runnable(sizes)
+    assert (ran.width, ran.steps) == (4096, 20)
+    assert "width 4,096 (the sliders say 1,099,511,627,776)" in explore.run_text(sizes)
+    assert "as the sliders say" in explore.run_text(small)
+    huge = replace(sizes, n=200, T=20, d=20, steps=10**6)
+    assert (explore.runnable(huge).width, explore.runnable(huge).steps) == (256, 1000)
+    run_ = explore.train(small, lambda done, total, loss: told.append((done, loss)))
+    assert told[-1][0] == 20
+    curve = explore.draw_loss(small, [0.5, 0.25], explore.promises(small))
+    assert "at width 8, now 0.25" in curve
+    start, end = explore.draw_model(small), explore.draw_model(small, run_.parameters())
+    assert "At width 8, at the start" in start
+    assert "At width 8, after training" in end
+    assert start.count("<b>query</b>") == 1  # one row of attention has no scale of queries
+
+
+def test_curves_are_the_promises_at_every_width() -> None:
+    found = explore.curves(replace(ARDA, steps=10**12), "training loss")
+    curve = next(c for c in found if "arda2026/theorem-1" in c.claims and c.variant == "sharp")
+    assert (curve.widths[0], curve.widths[-1]) == (2, 2**80)
+    for width, point in list(zip(curve.widths, curve.points, strict=True))[::20]:
+        rows = explore.promises(replace(ARDA, steps=10**12, width=width))
+        at = next(r for r in rows if (r.claim, r.variant) == ("arda2026/theorem-1", "sharp"))
+        assert point.bound == at.bound
+    states = [state for state, _ in curve.pieces()]
+    assert states == ["vacuous", "says"]  # narrow heads are promised nothing that is not known
+    (_, before), (_, after) = curve.pieces()
+    assert before[-1] == after[0]  # no gap where it changes
+
+
+def test_dots_stay_and_are_hollow_where_other_sizes_differ() -> None:
+    group = "training loss"
+    runs = [
+        explore.Ran.of(replace(ARDA, width=16), [1.0, 0.5]),
+        explore.Ran.of(replace(ARDA, width=16, n=7), [1.0, math.inf]),
+    ]
+    drawn = explore.draw_curves(ARDA, group, runs)
+    assert drawn.count("class='dot ran'") == drawn.count("class='dot ran other'") == 1
+    assert "Diverged at step 1: smallest loss 1." in drawn
+    assert f"loss at zero: {explore.loss_at_zero(ARDA):.3g}" in drawn
+    assert "class='dot ran" not in explore.draw_curves(explore.Sizes("wu2023", n=6), group, runs)
+
+
+def test_the_loss_at_zero_is_that_of_predicting_zero() -> None:
+    _, y = TransportTeacher(T=6, d=4, nu=(3.0,) * 3).sample(n=40, seed=0)
+    assert explore.loss_at_zero(ARDA) == pytest.approx(float(np.mean(y**2)))
+    assert explore.loss_at_zero(explore.Sizes("deora2024")) == pytest.approx(math.log(2))
+
+
+def test_lamps_show_every_hypothesis_once_with_its_margin() -> None:
+    lit = explore.show_lamps(ARDA, "training loss")
+    assert lit.count("holds: rho &gt;= nu") == 1
+    dark = explore.show_lamps(replace(ARDA, rho=1.0), "training loss")
+    assert "fails: rho &gt;= nu" in dark
+    assert len(explore.lamps(ARDA, "training loss")) == lit.count("<li")
+
+
+def test_only_what_has_a_meaning_can_be_moved() -> None:
+    names = {p: {c.name for c in explore.controls_of(p)} for p in ("arda2026", "wu2023")}
+    assert {"delta", "rho", "nu"} <= names["arda2026"]
+    assert not {"scaling", "init"} & names["arda2026"]  # one start, no scaling
+    assert {"scaling", "init"} <= names["wu2023"]
+    assert not {"delta", "rho", "nu"} & names["wu2023"]
+
+
+def test_the_address_brings_the_state_back() -> None:
+    controls = {control.name: control for control in explore.controls_of("arda2026")}
+    moved = {name: control.default for name, control in controls.items()}
+    assert explore.sizes_at("arda2026", moved) == ARDA
+    moved |= {"width": 2**60, "eta": 0.5, "T": 9}
+    kept = explore.address("arda2026", moved)
+    assert kept == {"paper": "arda2026", "width": str(2**60), "eta": "0.5", "T": "9"}
+    back = {name: control.read(kept.get(name)) for name, control in controls.items()}
+    assert back == moved
+    assert controls["T"].read("<script>") == 6
+    assert controls["width"].positions[0] == 2  # heads come in pairs
 
 
 def test_the_page_runs_from_top_to_bottom() -> None:
-    pytest.importorskip("marimo", reason="no marimo: pip install 'headcount[explore]'")
+    pytest.importorskip("marimo", reason="no marimo: pip install '.[explore]'")
     # In a process of its own: marimo changes what is imported and how warnings are shown.
     code = "from headcount.explore.app import app; import json; _, names = app.run(); "
     code += "print(json.dumps([names['sizes'].paper, names['sizes'].width]))"
@@ -93,4 +163,27 @@ def test_it_serves_this_machine_only_and_keeps_its_token(capsys, monkeypatch) ->
     assert run(["explore", "--port", "70000"]) == 2
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert run(["explore"]) == 2
-    assert "headcount[explore]" in capsys.readouterr().err
+    assert "pip install marimo" in capsys.readouterr().err
+
+
+def test_sigterm_ends_the_page_and_its_server(capsys, monkeypatch) -> None:
+    done = []
+
+    class Server:
+        stdin = io.BytesIO()
+        waited = 0
+
+        def wait(self) -> int:
+            self.waited += 1
+            if self.waited == 1:  # while the page is served
+                os.kill(os.getpid(), signal.SIGTERM)
+            return 0
+
+        def terminate(self) -> None:
+            done.append("terminated")
+
+    monkeypatch.setattr(subprocess, "Popen", lambda *words, **given: Server())
+    monkeypatch.setattr("headcount.cli._explore._answers", lambda port, server: True)
+    assert run(["explore", "--no-browser"]) == 130
+    assert done == ["terminated"]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -26,6 +26,7 @@ from headcount.theory import (
     Sides,
     _count,
     _falsify,
+    _practice,
     _recheck,
     instance_class,
     recheck,
@@ -274,24 +275,24 @@ def test_neighbours_move_all_arrays_or_one_or_reshape_one() -> None:
 def test_widths_are_tried_on_a_known_grid() -> None:
     asked: list[float] = []
 
-    def never(question: str, value: float) -> bool:
+    def never(value: float) -> bool:
         asked.append(value)
         return False
 
-    assert _count._search_width(never, 2, 60) == (None, "not reached up to width 54")
+    assert _practice._search_width(never, 2, 60) == (None, "not reached up to width 54")
     assert asked == [*range(2, 33, 2), 38, 46, 54]
     asked.clear()
-    assert _count._search_width(lambda q, w: never(q, w) or w >= 44, 2, 60)[0] == 44.0
+    assert _practice._search_width(lambda w: never(w) or w >= 44, 2, 60)[0] == 44.0
     assert asked == [*range(2, 33, 2), 38, 46, 40, 42, 44]
 
 
 def test_inverted_bounds_are_tried_on_a_known_grid() -> None:
-    values = list(itertools.islice(_count._grid(3), 200))
+    values = list(itertools.islice(_count.Grid().values(3), 200))
     assert values[:64] == list(range(3, 193, 3))
     ratios = np.divide(values[64:], values[63:-1])
     np.testing.assert_allclose(ratios, 2 ** (1 / 8), rtol=0.02)
     assert values[63 + 8] == 2 * values[63]
-    last = max(_count._grid())
+    last = max(_count.Grid().values())
     assert 2.0**999 < last <= 2**1000
     assert list(itertools.islice(_count._octaves(3), 3)) == [3, 6, 12]
 

@@ -12,7 +12,7 @@ ADDRESS = "127.0.0.1"
 def explore_command(
     *, port: int = 0, browser: Annotated[bool, Parameter(negative="--no-browser")] = True
 ) -> int:
-    """Open a page where sizes are sliders and every theorem reacts; Ctrl-C ends it.
+    """Open a page where sizes are sliders and every theorem reacts; Ctrl-C or SIGTERM ends it.
 
     The page is served to this machine only, and asks for the token in its address.
 
@@ -30,29 +30,31 @@ def explore_command(
     import webbrowser
 
     from ..core import BadArgument
+    from ..lab._signals import like_ctrl_c
 
     if importlib.util.find_spec("marimo") is None:
-        fix = "pip install 'headcount[explore]'"
+        fix = "pip install marimo"
         raise BadArgument("explore", "marimo", "is not installed", fix=fix)
     if not 0 <= port < 65536:
         raise BadArgument("port", port, "is no port", fix="use 0 to 65535")
     token, chosen = secrets.token_urlsafe(24), port or _free_port()
-    server = subprocess.Popen(_server(chosen), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    try:
-        assert server.stdin is not None
-        server.stdin.write(token.encode())  # not on the command line, which all users can read
-        server.stdin.close()
-        address = f"http://{ADDRESS}:{chosen}?access_token={token}"
-        if not _answers(chosen, server):
-            print("headcount: the explorer did not start", file=sys.stderr)
-            return 1
-        print(f"The explorer is at {address}\nCtrl-C ends it.", flush=True)
-        if browser:
-            webbrowser.open(address)
-        return server.wait()
-    finally:
-        server.terminate()
-        server.wait()
+    with like_ctrl_c():
+        server = subprocess.Popen(_server(chosen), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        try:
+            assert server.stdin is not None
+            server.stdin.write(token.encode())  # not on the command line, which all users can read
+            server.stdin.close()
+            address = f"http://{ADDRESS}:{chosen}?access_token={token}"
+            if not _answers(chosen, server):
+                print("headcount: the explorer did not start", file=sys.stderr)
+                return 1
+            print(f"The explorer is at {address}\nCtrl-C ends it.", flush=True)
+            if browser:
+                webbrowser.open(address)
+            return server.wait()
+        finally:
+            server.terminate()
+            server.wait()
 
 
 def _server(port: int) -> list[str]:

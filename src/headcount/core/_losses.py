@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Float
 
 from ._checks import check_kind
@@ -90,11 +89,17 @@ LOGISTIC = losses.register(
 """(1/n) sum_j log(1 + exp(-y_j f_j)), labels +-1."""
 
 
+def _cross_entropy(f: Float[Array, "n k"], y: Labels) -> Vector:
+    """log sum_k exp(f_jk - f_j y_j)."""
+    chosen = jnp.take_along_axis(f, y[:, None], axis=1)[:, 0]
+    return jax.nn.logsumexp(f, axis=1) - chosen
+
+
 CROSS_ENTROPY = losses.register(
     "cross-entropy",
     Loss(
         "cross-entropy",
-        pointwise=optax.losses.softmax_cross_entropy_with_integer_labels,
+        pointwise=_cross_entropy,
         slope=lambda f, y: jax.nn.softmax(f) - jax.nn.one_hot(y, f.shape[-1], dtype=f.dtype),
         weight=lambda n: 1 / n,
         labels="classes",

@@ -143,6 +143,8 @@ class PaperRegistry(Registry[Entry], Generic[Entry]):
         """Whether there is an entry of this name, once what may bring it was imported."""
         key, _, own = str(name).partition("/")
         if key in papers:
+            if name in self._entries and name not in self._early:
+                return True  # before any source is read
             modules = self._modules(papers[key])
             for some in (*([module] for module in naming(modules, own)), modules):
                 if name in self._entries and name not in self._early:

@@ -1,4 +1,4 @@
-"""What the theorems of a paper say about given sizes, and a small run at them.
+"""Sizes that one chooses, what the theorems of a paper say about them, and a small run at them.
 
 The parts of a setting that must be measured (margins, labels) are measured once for given data and
 kept; width, steps, step size, radii and delta are then changed without measuring anything.
@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from html import escape
 from typing import Any
 
-from ..core import HeadcountError, papers
-from ..core._rounding import round_up
+import numpy as np
+
+from ..core import float64, losses, papers
 from ..data import data_models
 from ..theory import claims
-from ..theory._promise import Promised, claims_about, known_without, promised
-from ..training import Run, TrainConfig, recipe_of, run_config
-
-WIDEST_RUN = 256
-"""A run on the page is never wider: bounds speak about any width, runs must end soon."""
-
+from ..theory._promise import Promised, claims_about, promised
+from ..training import Run, TrainConfig, build_problem, recipe_of, run_config
 
 WIDEST_DRAWN = 4096
 """Where a theorem asks about a drawn start, wider ones are not drawn: they take seconds."""
+
+_RUN = {"width": 4096, "steps": 1000}
+"""The largest sizes of a run on the page: bounds speak about any, runs must end soon."""
+_WORK, _LEAST_WIDTH = 2e10, 256
+"""Width times samples, tokens, features and steps of a run; this width may always run."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,13 @@ class Sizes:
         """The paper's first model."""
         return next(iter(papers[self.paper].models))
 
+    @property
+    def data(self) -> Sizes:
+        """What decides the data and nothing else: numbers that are changed without measuring."""
+        return replace(self, width=2, steps=1, eta=None, delta=0.05, rho=3.0)
 
-def config_of(sizes: Sizes, width: int | None = None) -> TrainConfig:
+
+def config_of(sizes: Sizes) -> TrainConfig:
     """The configuration of a run; each model gets the options that it has."""
     recipe = recipe_of(sizes.model)
     known = inspect.signature(data_models[recipe.data]).parameters
@@ -60,7 +65,7 @@ def config_of(sizes: Sizes, width: int | None = None) -> TrainConfig:
     offered = {"T": sizes.T, "d": sizes.d, "nu": (sizes.nu,) * 3, "zeta": 1 / sizes.T}
     values: dict[str, Any] = {
         "model": sizes.model,
-        "width": sizes.width if width is None else width,
+        "width": sizes.width,
         "n": sizes.n,
         "steps": sizes.steps,
         "eta": sizes.eta,
@@ -77,20 +82,27 @@ def config_of(sizes: Sizes, width: int | None = None) -> TrainConfig:
 
 def promises(sizes: Sizes) -> list[Promised]:
     """Every claim of the paper whose right side a setting decides, in each form that may hold."""
-    setting = _setting_of(sizes)
+    setting = setting_of(sizes)
     rows = [promised(claim, form, setting) for claim, form in claims_about(sizes.paper)]
     return sorted(rows, key=lambda row: claims[row.claim].quantity is None)  # losses first
 
 
-def _setting_of(sizes: Sizes) -> Any:
-    measured = replace(sizes, width=2, steps=1, eta=None, delta=0.05, rho=3.0)
-    step_size = "default" if sizes.eta is None else sizes.eta
-    setting = _measured_setting(measured)
-    width = min(sizes.width, WIDEST_DRAWN) if hasattr(setting, "widest") else sizes.width
-    setting = setting.resized(width=width, steps=sizes.steps, step_size=step_size)
+def setting_of(sizes: Sizes) -> Any:
+    """The setting of these sizes, at the widest start that is drawn where one is."""
+    setting = _measured_setting(sizes.data)
+    setting = setting.resized(
+        width=min(sizes.width, widest_drawn(setting)),
+        steps=sizes.steps,
+        step_size="default" if sizes.eta is None else sizes.eta,
+    )
     offered = {"delta": sizes.delta, "delta_prime": sizes.delta, "rho": (sizes.rho,) * 3}
     known = {field.name for field in fields(setting)}
     return replace(setting, **{name: value for name, value in offered.items() if name in known})
+
+
+def widest_drawn(setting: Any) -> float:
+    """The largest width of which the theorems are asked: no limit where no start is drawn."""
+    return min(WIDEST_DRAWN, setting.widest) if hasattr(setting, "widest") else np.inf
 
 
 @functools.lru_cache(maxsize=64)
@@ -98,38 +110,39 @@ def _measured_setting(sizes: Sizes) -> Any:
     return papers[sizes.paper].part("setting").of(config_of(sizes), delta=sizes.delta)
 
 
-def table(sizes: Sizes) -> str:
-    """The promises as HTML; a size that the paper's data cannot have is said in words."""
-    try:
-        rows = promises(sizes)
-    except HeadcountError as error:
-        return f"<p>{escape(str(error))}</p>"
-    body = "".join(
-        "<tr style='border-top:1px solid #8884'>"
-        f"<td>{escape(row.claim)} ({escape(row.variant)})<br>"
-        f"<small>{escape(claims[row.claim].title)}</small></td>"
-        f"<td style='text-align:right;padding:.2rem 1.2rem'>{_bound_text(row)}</td>"
-        f"<td>{escape(_requirement(row))}</td></tr>"
-        for row in rows
-    )
-    if sizes.width > WIDEST_DRAWN and hasattr(_setting_of(sizes), "widest"):
-        body += f"<tr><td colspan='3'>evaluated at the start of width {WIDEST_DRAWN}</td></tr>"
-    head = "<tr><th>claim</th><th>bound</th><th>requirement</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+@functools.lru_cache(maxsize=64)
+def _loss_at_zero(sizes: Sizes) -> float:
+    config = config_of(sizes)
+    loss, y = losses[config.loss], np.asarray(build_problem(config).y)[0]
+    with float64():
+        return float(loss.weight(len(y)) * np.sum(loss.pointwise(np.zeros(y.shape), y)))
 
 
-def _requirement(row: Promised) -> str:
-    """What is missing; else that nothing is, and whether the bound says something."""
-    if row.failing:
-        return "; ".join(check.failing for check in row.failing)
-    known = f"; {known_without(row.trivial)}" if row.vacuous and row.trivial is not None else ""
-    return f"every hypothesis holds{known}"
+def loss_at_zero(sizes: Sizes) -> float:
+    """The training loss of predicting zero everywhere, on the data of these sizes."""
+    return _loss_at_zero(sizes.data)
 
 
-def _bound_text(row: Promised) -> str:
-    return "nothing" if row.value == math.inf else round_up(row.bound)
+def has_meaning(paper: str) -> set[str]:
+    """The sliders that change the data, the run or a promise of a paper."""
+    sizes = Sizes(paper)
+    recipe = recipe_of(sizes.model)
+    known = {*inspect.signature(data_models[recipe.data]).parameters, *recipe.options}
+    found = {"width", "n", "steps", "eta", "init"} | known & {"T", "d", "nu", "scaling"}
+    found |= {"rho"} if recipe.rho is not None else set()
+    bounds = [[row.bound for row in promises(replace(sizes, delta=delta))] for delta in (0.05, 0.1)]
+    return found | ({"delta"} if bounds[0] != bounds[1] else set())
+
+
+def runnable(sizes: Sizes) -> Sizes:
+    """What a run on the page has of these sizes: no wider and no longer than ends soon."""
+    steps = min(sizes.steps, _RUN["steps"])
+    width = _RUN["width"]
+    while width > _LEAST_WIDTH and width * sizes.n * sizes.T * sizes.d * steps > _WORK:
+        width //= 2
+    return replace(sizes, width=min(sizes.width, width), steps=steps)
 
 
 def train(sizes: Sizes, progress: Callable[[int, int, float], None] | None = None) -> Run:
-    """A run of these sizes, at most `WIDEST_RUN` wide."""
-    return run_config(config_of(sizes, min(sizes.width, WIDEST_RUN)), progress=progress)
+    """A run of `runnable(sizes)`."""
+    return run_config(config_of(runnable(sizes)), progress=progress)

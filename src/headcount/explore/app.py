@@ -1,124 +1,140 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
 """The page itself, as marimo runs it; `headcount explore` opens it."""
 
 import marimo
 
-app = marimo.App(width="medium", app_title="Headcount explorer")
+app = marimo.App(width="full", app_title="Headcount explorer", css_file="explore.css")
 
 
 @app.cell
 def _():
     import time
+    import warnings
 
     import marimo as mo
 
-    from headcount import core, explore, training
+    from headcount import core, explore
 
-    return core, explore, mo, time, training
+    # Widths beyond 2^53 are powers of two, which JavaScript has exactly.
+    warnings.filterwarnings("ignore", message=".*outside the range of safe")
+    return core, explore, mo, time
 
 
 @app.cell
-def _(core, mo):
-    keys = [key for key, paper in core.papers.items() if paper.setting and paper.models]
-    paper = mo.ui.dropdown(keys, value=keys[0], label="paper")
-    mo.vstack([mo.md("# Headcount explorer\nMove a slider: every theorem reacts."), paper])
+def _(mo):
+    asked = {name: str(value) for name, value in mo.query_params().to_dict().items()}
+    runs, set_runs = mo.state(())
+    return asked, runs, set_runs
+
+
+@app.cell
+def _(asked, core, mo):
+    keys = [key for key, one in core.papers.items() if one.setting and one.models]
+    named = {f"{key}: {core.papers[key].title}": key for key in keys}
+    chosen = next((name for name, key in named.items() if key == asked.get("paper")), None)
+    paper = mo.ui.dropdown(named, value=chosen or next(iter(named)), label="paper")
+    mo.vstack([mo.md("# Headcount explorer"), paper])
     return (paper,)
 
 
 @app.cell
-def _(core, mo, paper, training):
-    model = next(iter(core.papers[paper.value].models))
-    recipe = training.recipe_of(model)
-    starts = [recipe.init, *(s for s in recipe.starts if s != recipe.init)]
-    if "scaling" in recipe.options:
-        starts += [name for name in ("lecun", "he", "ntk") if name not in starts]
-    width = mo.ui.slider(1, 60, value=6, label="width, log2", show_value=True)
-    n = mo.ui.slider(4, 200, value=40, label="samples n", show_value=True, debounce=True)
-    T = mo.ui.slider(2, 20, value=6, label="tokens T", show_value=True, debounce=True)
-    d = mo.ui.slider(3, 20, value=4, label="features d", show_value=True, debounce=True)
-    steps = mo.ui.slider(10, 1000, step=10, value=100, label="steps", show_value=True)
-    own = mo.ui.switch(value=True, label="the paper's step size")
-    eta = mo.ui.slider(-8, 1, step=0.1, value=-1, label="else step size, log10", show_value=True)
-    delta = mo.ui.slider(-6, -0.4, step=0.1, value=-1.3, label="delta, log10", show_value=True)
-    rho = mo.ui.slider(0.1, 10, step=0.1, value=3, label="radius rho", show_value=True)
-    nu = mo.ui.slider(0.1, 10, step=0.1, value=3, label="teacher nu", show_value=True)
-    scaling = mo.ui.radio(["realistic", "ntk"], value="realistic", label="softmax scaling")
-    init = mo.ui.dropdown(starts, value=starts[0], label="initialisation")
-    mo.hstack(
-        [
-            mo.vstack([width, n, T, d]),
-            mo.vstack([steps, own, eta, delta]),
-            mo.vstack([rho, nu, scaling, init]),
-        ],
-        wrap=True,
+def _(asked, explore, mo, paper):
+    def _element(control):
+        at = control.read(asked.get(control.name))
+        if isinstance(at, str):
+            return mo.ui.dropdown(list(control.positions), value=at, label=control.label)
+        return mo.ui.slider(
+            steps=list(control.positions), value=at, label=control.label,
+            show_value=True, debounce=control.name in ("n", "T", "d"), full_width=True,
+        )  # fmt: skip
+
+    controls = mo.ui.dictionary({c.name: _element(c) for c in explore.controls_of(paper.value)})
+    _groups = list(explore.groups(paper.value))
+    _at = asked.get("group")
+    group = mo.ui.dropdown(
+        _groups, value=_at if _at in _groups else _groups[0], label="bounds of", full_width=True
     )
-    return T, d, delta, eta, init, n, nu, own, rho, scaling, steps, width
+    mo.Html(
+        "<div class='controls'>" + "".join(f"<div>{e}</div>" for e in controls.elements.values())
+        + f"<div>{group}</div></div>"
+    )  # fmt: skip
+    return controls, group
 
 
 @app.cell
-def _(T, d, delta, eta, explore, init, n, nu, own, paper, rho, scaling, steps, width):
-    sizes = explore.Sizes(
-        paper=paper.value,
-        width=2**width.value,
-        n=n.value,
-        T=T.value,
-        d=d.value,
-        steps=steps.value,
-        eta=None if own.value else 10.0**eta.value,
-        delta=10.0**delta.value,
-        rho=rho.value,
-        nu=nu.value,
-        scaling=scaling.value,
-        init=init.value,
-    )
+def _(controls, explore, group, mo, paper):
+    sizes = explore.sizes_at(paper.value, controls.value)
+    for _name, _value in explore.address(paper.value, controls.value, group=group.value).items():
+        if mo.query_params().get(_name) != _value:
+            mo.query_params().set(_name, _value)
     return (sizes,)
 
 
 @app.cell
-def _(explore, mo, sizes, time):
+def _(explore, group, mo, runs, sizes, time):
     _began = time.perf_counter()
-    _table = explore.table(sizes)
+    try:
+        _picture = explore.draw_curves(sizes, group.value, runs())
+        _lamps = explore.show_lamps(sizes, group.value)
+    except ValueError as _error:
+        mo.stop(True, mo.md(f"**{_error}**"))
     _spent = 1000 * (time.perf_counter() - _began)
     mo.vstack(
         [
-            mo.md(f"## What the theorems say at width {sizes.width}"),
-            mo.Html(f"<div style='max-height:29rem;overflow:auto' tabindex='0'>{_table}</div>"),
-            mo.md(f"*Evaluated in {_spent:.0f} ms.*"),
+            mo.md(f"## {group.value.capitalize()} at width {sizes.width:,}"),
+            mo.Html(_picture),
+            mo.md("### What is asked of the sizes"),
+            mo.Html(_lamps),
+            mo.Html(f"<p class='soft'>Evaluated in {_spent:.0f} ms.</p>"),
         ]
     )
     return
 
 
 @app.cell
-def _(mo):
+def _(explore, mo, sizes):
     go = mo.ui.run_button(label="Train this model")
     look = mo.ui.run_button(label="Show attention and kernel at the start")
-    mo.hstack([go, look], justify="start")
+    mo.vstack([mo.hstack([go, look], justify="start", wrap=True), mo.md(explore.run_text(sizes))])
     return go, look
 
 
 @app.cell
-def _(explore, go, look, mo, sizes):
-    mo.stop(not (go.value or look.value), mo.md("Runs are at most 256 wide."))
-    if look.value:
-        mo.output.replace(mo.Html(explore.draw_model(sizes)))
-    else:
-        try:
-            _rows = explore.promises(sizes)
-        except ValueError:
-            _rows = []
-        _steps, _losses = [], []
+def _(explore, go, look, mo, set_runs, sizes):
+    mo.stop(not (go.value or look.value))
+    try:
+        _ran = explore.runnable(sizes)
+        _rows = explore.promises(_ran)
+        if look.value:
+            mo.output.replace(mo.Html(explore.draw_model(sizes)))
+        else:
+            _losses = []
 
-        def _tell(done, total, loss):
-            _steps.append(done)
-            _losses.append(loss)
-            mo.output.replace(mo.Html(explore.draw_loss(_steps, _losses, _rows)))
+            def _tell(done, total, loss):
+                _losses.append(loss)
+                mo.output.replace(mo.Html(f"<p>step {done} of {total}: loss {loss:.4g}</p>"))
 
-        run = explore.train(sizes, _tell)
-        _loss = [float(value) for value in run.loss.ravel()]
-        _words = mo.md(f"Finished: loss {_loss[0]:.4g} at the start, smallest {min(_loss):.4g}.")
-        _curve = explore.draw_loss(range(len(_loss)), _loss, _rows)
-        _maps = explore.draw_model(sizes, run.parameters())
-        mo.output.replace(mo.vstack([_words, mo.Html(_curve), mo.Html(_maps)]))
+            _run = explore.train(sizes, _tell)
+            _loss = [float(value) for value in _run.loss.ravel()]
+            _done = explore.Ran.of(_ran, _loss)
+            set_runs(lambda before: (*before, _done))
+            _words = mo.md(f"## A run at width {_ran.width:,}\n{_done.told}")
+            _shown = [_words, mo.Html(explore.draw_loss(_ran, _loss, _rows))]
+            if not _done.diverged:
+                _shown.append(mo.Html(explore.draw_model(sizes, _run.parameters())))
+            mo.output.replace(mo.vstack(_shown))
+    except ValueError as _error:
+        mo.output.replace(mo.md(f"**{_error}**"))
+    return
+
+
+@app.cell
+def _(explore, mo, sizes):
+    _table = f"<div class='scroll' tabindex='0' style='overflow:auto'>{explore.table(sizes)}</div>"
+    mo.accordion({"Everything that the theorems say at these sizes": mo.Html(_table)}, lazy=False)
     return
 
 

@@ -22,7 +22,6 @@ from functools import reduce
 from numbers import Integral
 from typing import Any
 
-import mpmath
 from flint import arb
 
 from ..core import BadArgument
@@ -156,6 +155,8 @@ def _lifted(function: Callable[[arb], arb]) -> Callable[[Number], Ball]:
 
 def precise(digits: int = 50) -> Arithmetic:
     """mpmath at `digits` digits, in a context of its own."""
+    import mpmath
+
     context = mpmath.mp.clone()
     context.dps = digits
     return Arithmetic(

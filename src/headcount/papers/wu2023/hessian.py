@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse.linalg
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_shape, float64, normal, self_attention, stream
@@ -74,6 +73,8 @@ class ScalarHessian:
         first = normal(stream(seed, "wu2023", "hessian", "lanczos"), (size,))
         if not np.any(self.apply(first)):
             return 0.0  # a random vector finds every nonzero Hessian
+        import scipy.sparse.linalg  # what only reads a claim need not wait for it
+
         operator = scipy.sparse.linalg.LinearOperator(
             (size, size), matvec=self.apply, dtype=np.float64
         )

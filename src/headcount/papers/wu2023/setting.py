@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 from jaxtyping import Float
 
 from ...core import (
@@ -23,7 +22,8 @@ from ...core import (
 )
 from ...data import DataModel
 from ...theory import resized
-from ...training import TrainConfig, build_data, build_problem
+from ...training import TrainConfig, build_problem
+from ...training._build import build_data
 from .constants import Constants, Norms, Sizes, Symbols, effective_tau1
 from .model import Encoder, EncoderParams
 
@@ -125,6 +125,8 @@ def best_room(start: Start) -> Room:
 
 def _minimax(logs: Any, u: Float[Array, "4"]) -> Float[Array, "4"]:
     """The minimiser of max logs(u), as min t subject to logs(u) <= t."""
+    import scipy.optimize  # a setting alone need not wait for it
+
     found = scipy.optimize.minimize(
         lambda v: v[-1],
         np.append(u, np.max(logs(u))),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
 
 from ....theory import Kind, Sides
 from ....theory.slow import dot
@@ -35,6 +34,8 @@ def on_tables(name, title, where, says, statement, forms, notes=(), claimed=-0.5
         return ALLOWED + (claimed[form] if isinstance(claimed, dict) else claimed)
 
     def exponent(table, form):
+        from scipy import stats  # what only reads the claim need not wait for it
+
         slopes, bound = exponents(table), claimed_by(form)
         half = stats.t.ppf((1 + CONFIDENCE) / 2, len(slopes) - 1) / math.sqrt(len(slopes))
         mean, spread = float(np.mean(slopes)), float(half * np.std(slopes, ddof=1))
