@@ -65,10 +65,10 @@ class KernelTrajectory(Shown):
 
 @dataclass(frozen=True)
 class _Problem:
-    K: Kernel
+    K: Float[Array, "..."]
     y: Any
     f0: Float[Array, "n *k"]
-    K_test: Kernel | None
+    K_test: Float[Array, "..."] | None
     f0_test: Float[Array, "n_test *k"]
 
 
