@@ -187,7 +187,7 @@ def _descend(
     loss: Loss,
     records: int,
     every: int,
-    K: Kernel,
+    K: Float[Array, "..."],
     y: Any,
     f0: Float[Array, "n *k"],
     eta: Float[Array, ""],
