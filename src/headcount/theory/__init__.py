@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ._registry import claims as claims
     from ._registry import offer_claims as offer_claims
     from ._search import Budget as Budget
+    from ._setting import PlainSetting as PlainSetting
     from ._setting import resized as resized
     from ._shipped import read_shipped as read_shipped
     from ._shipped import shipped_certificates as shipped_certificates
