@@ -19,15 +19,8 @@ def steps_of(model: str, L: int, normalise: bool) -> dict[str, Any]:
 
     from headcount.core import cast
     from headcount.papers.arda2026.figures import fig2
-    from headcount.training import (
-        Pass,
-        Snapshot,
-        TrainConfig,
-        build,
-        gradient_path,
-        recorders,
-        tracers,
-    )
+    from headcount.training import Snapshot, TrainConfig, build, gradient_path, recorders, tracers
+    from headcount.training._tracers import Pass
 
     sizes = {"n": N, "n_val": N_VAL, "m": M, "steps": STEPS, "record_every": 1}
     built = build(TrainConfig.of(fig2.run_config(sizes, model, L, 0, normalise, OPTIONS)))

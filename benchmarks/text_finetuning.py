@@ -32,7 +32,8 @@ def ours() -> None:
     from headcount.data import find_checkpoint
     from headcount.data._tokens import Batch
     from headcount.models.text import load_checkpoint
-    from headcount.training import FineTuning, adamw
+    from headcount.training import adamw
+    from headcount.training._finetuning import FineTuning
 
     folder = find_checkpoint("minilm").folder
     assert folder is not None

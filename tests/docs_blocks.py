@@ -1,74 +1,150 @@
-"""Reading code and commands out of Markdown, and running them as a reader would."""
+"""Running Markdown as a reader would: every block of a page, in order, in one folder.
+
+python   runs; a `text` block right below is exactly what it prints
+console  `$ headcount ...` runs; lines of the `text` block below are among what is printed
+text     with `$ headcount ...` in it is a transcript: the lines below a command are what it says
+sh       what takes long, run at a size that `reduced` states: searches with the small budget, runs
+         with the numbers of LEAST, figures as a dry run (their own tests run each at smoke scale)
+py       a part of something: it is compiled
+
+Numbers are compared, except those that are times and memory: these differ between machines.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import math
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 from headcount.cli import run
 from headcount.cli._app import app
 
 ROOT = Path(__file__).parents[1]
-PYTHON = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
-CONSOLE = re.compile(r"```console\n(.*?)```(?:[^`]*\n\n```text\n(.*?)```)?", flags=re.DOTALL)
-SHELL = re.compile(r"```sh\n(.*?)```", flags=re.DOTALL)
-PLANNED = ("reproduce", "train", "ntk")
-"""Commands that can say what they would do: long ones are run with --dry-run."""
+BLOCK = re.compile(r"^```(python|console|text|sh)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^\$ headcount (.+)$", flags=re.MULTILINE)
+LEAST = {"--n": "12", "--steps": "3", "--width": "8", "--seeds": "0:2"}
+"""In place of the numbers of a long command."""
+TOKEN = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?%?|[^\s\d]+")
+UNITS = {"s", "s,", "s;", "ms", "min", "h", "kB", "MB", "GB", "TB", "GB)", "MB)"}
+CLOSE = 0.02
+"""Relative: another processor rounds otherwise."""
 
 
-def run_python(page: Path) -> None:
-    """Every block in order, in one namespace; what it prints is what the page shows below it."""
-    text = page.read_text(encoding="utf-8")
+def run_page(text: str, place: Path) -> int:
+    """Everything on a page; how many commands of ours were run."""
     names: dict[str, object] = {}
-    for match in PYTHON.finditer(text):
-        line = text.count("\n", 0, match.start(1))
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            # Blank lines in front make a traceback point at the line of the page.
-            exec(compile("\n" * line + match[1], str(page), "exec"), names)
-        if match[2] is not None:
-            assert printed.getvalue() == match[2], page
-
-
-def without_numbers(text: str) -> str:
-    """Times and paths differ from machine to machine, words do not."""
-    return " ".join(re.sub(r"[\d.]+", "#", text).split())
-
-
-def run_console(text: str) -> int:
-    """Every `$ headcount` command in order; the lines shown below must be among what is printed."""
-    count = 0
-    for match in CONSOLE.finditer(text):
-        printed = io.StringIO()
-        for command in re.findall(r"^\$ headcount (.+)$", match[1], flags=re.MULTILINE):
-            with contextlib.redirect_stdout(printed):
-                assert run(shlex.split(command, comments=True)) == 0, command
-            count += 1
-        if match[2] is not None:
-            for line in match[2].splitlines():
-                assert without_numbers(line) in without_numbers(printed.getvalue()), line
+    said, shown, end, count = "", "", -9, 0
+    for match in BLOCK.finditer(text):
+        kind, body = match[1], match[2]
+        if kind == "python":
+            said = run_python(body, names, place, line=text.count("\n", 0, match.start(2)))
+        elif kind == "sh":
+            said = "".join(run_long(command) for command in commands_of(body))
+        elif kind == "console":
+            said = "".join(run_command(command) for command in COMMAND.findall(body))
+            count += len(COMMAND.findall(body))
+        elif COMMAND.search(body):
+            count += run_transcript(body)
+        elif shown == "python" and match.start() - end < 3:
+            assert said == body, (place, body, said)
+        else:
+            for line in body.splitlines():
+                assert is_among(line, said), (place, line, said)
+        shown, end = kind, match.end()
     return count
+
+
+def run_python(code: str, names: dict[str, object], place: Path, line: int) -> str:
+    """One block in the namespace of its page; blank lines make a traceback point at its line."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n" * line + code, str(place), "exec"), names)
+    return printed.getvalue()
+
+
+def run_command(command: str, *, code: int | None = 0) -> str:
+    """What one command prints on either stream."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        found = run(shlex.split(command, comments=True))
+    assert code is None or found == code, (command, printed.getvalue())
+    return printed.getvalue()
+
+
+def run_transcript(body: str) -> int:
+    """Commands with what they answer below each, mistakes among them."""
+    parts = re.split(COMMAND, body)[1:]
+    for command, answer in zip(parts[::2], parts[1::2], strict=True):
+        said = run_command(command, code=None)
+        for line in answer.strip().splitlines():
+            assert is_among(line, said), (command, line, said)
+    return len(parts) // 2
+
+
+def is_among(line: str, said: str) -> bool:
+    """Whether these words stand in a row in what was said, the numbers as close as CLOSE."""
+    want, have = TOKEN.findall(line), TOKEN.findall(said)
+    starts = range(len(have) - len(want) + 1)
+    return any(all(map(_alike, want, have[i:], [*want[1:], ""])) for i in starts)
+
+
+def _alike(one: str, other: str, unit: str) -> bool:
+    if one == other:
+        return True
+    try:
+        a, b = float(one.rstrip("%.")), float(other.rstrip("%."))
+    except ValueError:
+        return False
+    return unit in UNITS or math.isclose(a, b, rel_tol=CLOSE)
+
+
+def commands_of(block: str) -> list[str]:
+    """The lines of a block that are commands."""
+    return [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def shell_commands(text: str) -> list[str]:
     """The lines of all `sh` blocks."""
-    lines = [line for block in SHELL.findall(text) for line in block.splitlines()]
-    return [line for line in lines if line.strip() and not line.startswith("#")]
+    blocks = [body for kind, body in BLOCK.findall(text) if kind == "sh"]
+    return [line for block in blocks for line in commands_of(block)]
 
 
-def check_shell(command: str) -> None:
-    """A command that takes too long for a test: planned where it can be, else parsed."""
+def reduced(words: list[str]) -> list[str]:
+    """A long command at the size at which a test can run it."""
+    words = [str(ROOT / word) if word.startswith("examples/") else word for word in words]
+    small = [LEAST.get(before, word) for before, word in zip(["", *words], words, strict=False)]
+    if small[0] in ("reproduce", "train", "ntk") and {"--list", "--dry-run"}.isdisjoint(small):
+        return [*small, "--dry-run"] if small[0] == "reproduce" else small
+    if small[0] == "falsify" and "--budget" not in small:
+        return [*small, "--budget", "small"]
+    return small
+
+
+def run_long(command: str) -> str:
+    """A line of an `sh` block: ours at the stated size, a script as it is, others as a plan."""
     program, *words = shlex.split(command, comments=True)
     if program == "make":
         targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
         assert set(words) <= set(targets), command
     elif program == "headcount":
         app.parse_args(words, exit_on_error=False, print_error=False)
-        if words[0] in PLANNED and not {"--all", "--list", "--data-dir"} & set(words):
-            with contextlib.redirect_stdout(io.StringIO()):
-                assert run([*words, *(["--dry-run"] if "--dry-run" not in words else [])]) == 0
+        elsewhere = {"DATA", "--all", "explore"} & set(words)  # data, hours, a server
+        if not elsewhere and (words[0] != "report" or Path("headcount-results").exists()):
+            return run_command(shlex.join(reduced(words)))
+    elif program == "python" and words[0].endswith(".py"):
+        places = (Path(words[0]), ROOT / words[0], ROOT / "src" / "headcount" / words[0])
+        (script, *_) = [place for place in places if place.is_file()]
+        done = subprocess.run([sys.executable, script, *words[1:]], capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stderr)
+        return done.stdout
+    elif program == "python":
+        assert words[:2] == ["-m", "benchmarks"], command
+        assert all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in words[2:]), command
     else:
-        assert program in ("pip", "python", "git", "pre-commit", "headcount"), command
+        assert program in ("pip", "git", "pre-commit"), command
+    return ""

@@ -6,10 +6,12 @@ import importlib
 import json
 import re
 import shlex
+import typing
 from pathlib import Path
 
 import pytest
-from tools import docs_site
+from tools import docs_api, docs_gallery, docs_site
+from tools.docs_words import escape
 
 from headcount.cli._app import app
 from headcount.lab import figures
@@ -23,12 +25,12 @@ def pages() -> dict[str, str]:
     return docs_site.generated()
 
 
-@pytest.mark.parametrize("layer", docs_site.LAYERS)
+@pytest.mark.parametrize("layer", docs_api.LAYERS)
 def test_every_public_name_is_documented(layer: str) -> None:
     package = importlib.import_module(f"headcount.{layer}")
-    names = docs_site.public_names(package)
+    names = docs_api.public_names(package)
     assert names
-    assert [name for name in names if not docs_site.documentation(package, name)] == []
+    assert [name for name in names if not docs_api.documentation(package, name)] == []
 
 
 def test_there_is_a_page_for_everything(pages: dict[str, str]) -> None:
@@ -38,7 +40,84 @@ def test_there_is_a_page_for_everything(pages: dict[str, str]) -> None:
     assert {f"reference/claims/{name}.md" for name in ours} <= set(pages)
     assert all(f"reference/figures/{name}.md" in pages for name in figures)
     for name in ours:
-        assert f"[{name}]({name}.md)" in pages["reference/claims/index.md"]
+        key, _, own = name.partition("/")
+        assert f"[{name}]({own}.md)" in pages[f"reference/claims/{key}/index.md"]
+
+
+def test_what_is_refuted_is_marked_in_the_index_and_on_its_page(pages: dict[str, str]) -> None:
+    for name, claim in claims.items():
+        key, _, own = name.partition("/")
+        (row,) = (
+            line
+            for line in pages[f"reference/claims/{key}/index.md"].splitlines()
+            if f"]({own}.md)" in line
+        )
+        page = pages[f"reference/claims/{name}.md"]
+        for form in claim.forms.values():
+            if form.fails:
+                assert form.briefly in row
+                assert f'"{form.briefly}"' in page
+        if not any(form.fails for form in claim.forms.values()):
+            assert row.endswith("|  |")
+            assert "!!!" not in page
+
+
+def test_every_claim_figure_and_layer_has_navigation(pages: dict[str, str]) -> None:
+    class Config:
+        nav: typing.ClassVar[list] = [
+            {
+                "Reference": [
+                    {"Claims": "reference/claims/index.md"},
+                    {"API": "reference/api/index.md"},
+                ]
+            }
+        ]
+
+    found = json.dumps(docs_site.on_config(Config).nav)
+    for place in pages:
+        if place.startswith(("reference/claims/", "reference/api/")):
+            assert f'"{place}"' in found
+
+
+VERDICT = {
+    "claim": "the error falls like m^(-1/2)",
+    "outcome": "confirmed",
+    "value": -0.5,
+    "interval": [-0.6, -0.4],
+    "expected": [None, -0.3],
+    "scale": "linear",
+    "sentence": "slope -0.5",
+    "source": {"kind": "paper", "says": "predicted scaling of $m^{-1/2}$", "where": "Sec. 6.1"},
+}
+
+
+def test_a_card_has_picture_sentence_outcome_and_readings() -> None:
+    entry = {"figure": "arda2026/fig1", "scale": "paper", "seeds": [0, 1], "verdicts": [VERDICT]}
+    entry["readings"] = [{}, {}]
+    text = "\n".join(docs_gallery.card(figures["arda2026/fig1"], entry))
+    assert "<svg" in text
+    assert "Sec. 6.1" in text
+    assert "the paper's: 1 confirmed (paper scale, 2 seeds, 2 readings)" in text
+    assert "Not run" in "\n".join(docs_gallery.card(figures["arda2026/fig1"], None))
+    assert "compare-width.png" in "\n".join(docs_gallery.card(figures["compare/width"], None))
+
+
+def test_a_drawing_puts_the_numbers_in_their_order() -> None:
+    svg = docs_gallery.drawing([VERDICT])
+    band, line = (
+        [
+            float(n)
+            for n in re.search(f'class="{css}" x="([\\d.]+)".* width="([\\d.]+)"', row).groups()
+        ]
+        for css, row in zip(("band", "confirmed"), re.findall("<rect[^>]*/>", svg)[1:], strict=True)
+    )
+    mark = float(re.search(r'class="mark confirmed" x="([\d.]+)"', svg)[1])
+    assert band[0] == 0  # open below: it begins at the edge
+    assert line[0] < mark < line[0] + line[1] < band[1]
+
+
+def test_every_figure_has_a_card(pages: dict[str, str]) -> None:
+    assert all(f"(reference/figures/{name}.md)" in pages["gallery.md"] for name in figures)
 
 
 def test_commands_of_generated_pages_are_commands(pages: dict[str, str]) -> None:
@@ -59,7 +138,7 @@ def test_prose_shows_the_characters_that_it_has() -> None:
     import markdown
 
     text = "|x|_2 <= a*b*c with `n_1` and [x](y) #1 {z} ^2"
-    shown = markdown.markdown(docs_site.escape(text), extensions=["tables"])
+    shown = markdown.markdown(escape(text), extensions=["tables"])
     plain = re.sub(r"</?(p|code)>", "", shown).replace("&lt;", "<").replace("&gt;", ">")
     assert plain == text.replace("`", "")
 
@@ -88,3 +167,6 @@ def test_it_builds_strictly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     loaded = re.compile(r'<(?:script|link|img)[^>]+(?:src|href)="(https?:)?//')
     assert [page.name for page in pages if loaded.search(page.read_text())] == []
     assert len(list(tmp_path.glob("tutorials/*.ipynb"))) == 3
+    home = (tmp_path / "index.html").read_text()
+    assert 'src="iframe-worker.js"' in home  # search from disk is ours, without a network
+    assert (tmp_path / "search" / "search_index.js").is_file()

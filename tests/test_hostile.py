@@ -19,6 +19,7 @@ from jaxtyping import TypeCheckError
 
 from headcount import core, lab, training
 from headcount.cli._app import app, run
+from headcount.lab._seeds import parse_options
 
 COUNT = int(os.environ.get("HOSTILE_EXAMPLES", "0"))
 few = settings(
@@ -102,8 +103,8 @@ def problem() -> dict[str, Any]:
 PROBLEM = problem()
 DOORS: dict[str, Callable[[Any], Any]] = {
     "seeds": lab.parse_seeds,
-    "options": lab.parse_options,
-    "an option": lambda value: lab.parse_options([value]),
+    "options": parse_options,
+    "an option": lambda value: parse_options([value]),
     "figure": lab.make_plan,
     "scale": lambda value: lab.make_plan("arda2026/fig1", value),
     "plan's seeds": lambda value: lab.make_plan("arda2026/fig1", "smoke", value),
@@ -115,7 +116,6 @@ DOORS: dict[str, Callable[[Any], Any]] = {
     "median": lab.median,
     "difference": lambda value: lab.paired_difference(value, value),
     "slope": lambda value: lab.loglog_slope(value, value),
-    "trend": lambda value: lab.trend(value, value),
     "stream": lambda value: core.stream(value, "a"),
     "stream's name": lambda value: core.stream(0, value),
     "devices": lambda value: training.train(**{**PROBLEM, "devices": value, "steps": 0}),

@@ -1,14 +1,18 @@
 """One name per idea in the public functions; a loss is a name or an object in all of them."""
 
+import ast
 import inspect
+import re
 from collections.abc import Callable, Iterator
+from inspect import isclass
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
-from headcount import core, data, kernels, lab, models, training
+from headcount import core, data, explore, kernels, lab, models, report, theory, training
 from headcount.core import losses, normal, stream
 from headcount.papers import arda2026, deora2024, wu2023
 
@@ -121,3 +125,34 @@ def test_a_loss_is_a_name_or_an_object(name: str) -> None:
     jax.tree.map(np.testing.assert_array_equal, by_name, by_object)
     with pytest.raises(core.BadArgument, match="did you mean half-squared-sum"):
         CALLS[name]("half-squared")
+
+
+LAYERS = (*PACKAGES, theory, report, explore)
+MOST_NAMES = 300
+"""What only other layers need is imported from the module that defines it."""
+ROOT = Path(__file__).parents[1]
+
+
+def front_doors() -> list[tuple[str, str, Any]]:
+    """(layer, name, object) of all that `from headcount.layer import name` promises."""
+    doors = ((layer, ast.parse(Path(str(layer.__file__)).read_text())) for layer in LAYERS)
+    shown = (
+        (layer, alias.asname)
+        for layer, tree in doors
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname is not None
+    )
+    return [(layer.__name__.split(".")[-1], name, getattr(layer, name)) for layer, name in shown]
+
+
+def test_the_front_doors_are_small_and_every_name_is_explained_and_used() -> None:
+    names = front_doors()
+    assert len(names) <= MOST_NAMES
+    functions = [entry for _, _, entry in names if inspect.isroutine(entry) or isclass(entry)]
+    assert len(functions) > MOST_NAMES // 2
+    assert not [entry for entry in functions if not inspect.getdoc(entry)]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("tests/**/*.py")]
+    words = set(re.findall(r"\w+", "\n".join(page.read_text() for page in pages)))
+    assert not [f"{layer}.{name}" for layer, name, _ in names if name not in words]

@@ -1,4 +1,4 @@
-"""Pages of the documentation that are generated: claims, figures, API; a hook of mkdocs.
+"""Pages of the documentation that are generated: claims, figures, gallery, API; a hook of mkdocs.
 
 `mkdocs build` calls the functions named on_...: nothing generated is committed, so nothing can be
 out of date. Tutorials are also written as notebooks with the outputs that their tests compare.
@@ -6,36 +6,26 @@ out of date. Tutorials are also written as notebooks with the outputs that their
 
 from __future__ import annotations
 
-import ast
-import html
+import functools
 import importlib
 import inspect
-import itertools
 import json
 import re
-from collections.abc import Iterator
+import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import headcount
-
 ROOT = Path(__file__).parents[1]
-LAYERS = tuple(name for name in headcount.__all__ if name != "__version__")
+sys.path.insert(0, str(ROOT))  # mkdocs loads a hook as a file of its own
+
+from tools import docs_api, docs_gallery  # noqa: E402
+from tools.docs_words import escape, table  # noqa: E402
+
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", flags=re.DOTALL)
 
 
-def escape(text: str) -> str:
-    """Prose as Markdown that shows exactly these characters; `names` in backticks stay code."""
-    parts = re.split(r"(`[^`\n]+`)", text)
-    plain = (re.sub(r"([\\*_\[\]#|{}])", r"\\\1", html.escape(p, quote=False)) for p in parts[::2])
-    return "".join(a + b for a, b in zip(plain, [*parts[1::2], ""], strict=True))
-
-
-def table(headings: list[str], rows: list[list[str]]) -> list[str]:
-    """A Markdown table."""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return ["| " + " | ".join(cell.replace("\n", " ") for cell in line) + " |" for line in lines]
+KIND_OF_BOX = {"statement": "danger", "step": "warning", "implication": "warning"}
+"""How loud a refutation is on a claim's page, by its role; the others are notes."""
 
 
 def claim_page(claim: Any) -> str:
@@ -50,6 +40,11 @@ def claim_page(claim: Any) -> str:
         "",
         f"**{escape(claim.title)}**, {escape(claim.equations)} ({claim.kind})",
     ]
+    for name, form in claim.forms.items():
+        if form.fails:
+            told = f"{name}: {form.called}" + (f" ({form.where})" if form.where else "")
+            lines += ["", f'!!! {KIND_OF_BOX.get(form.role, "note")} "{form.briefly}"']
+            lines += ["", f"    {escape(told)}"]
     lines += ["", escape(claim.statement), "", f'<div class="formula">{convert(claim.latex)}</div>']
     if claim.hypotheses:
         lines += ["", "## Hypotheses", ""]
@@ -84,6 +79,7 @@ def claim_page(claim: Any) -> str:
 def figure_page(figure: Any) -> str:
     """One figure: what it asks, its sizes at every scale, its options, what to type."""
     lines = [f"# {figure.id}", "", f"**{escape(figure.title)}** {escape(figure.reference)}", ""]
+    lines += docs_gallery.verdicts_section(figure.id, docs_gallery.on_file().get(figure.id))
     module = inspect.getmodule(figure.trials)
     if module is not None and module.__doc__:
         lines += [escape(inspect.cleandoc(module.__doc__)), ""]
@@ -117,112 +113,50 @@ def index_page(title: str, words: str, entries: list[tuple[str, str, str]]) -> s
     return "\n".join([f"# {title}", "", words, "", *table(["name", "title"], rows), ""])
 
 
-def public_names(package: ModuleType) -> list[str]:
-    """What a package offers: names without an underscore that are no modules."""
-    return sorted(
-        name
-        for name, value in vars(package).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"
+def refuted_in(claim: Any) -> str:
+    """What is refuted in a claim, and in which role: a mark for the index."""
+    marks = {"statement": "✕", "step": "△", "implication": "△"}
+    found = dict.fromkeys(
+        f"{marks.get(form.role, '○')} {name}: {form.briefly}"
+        for name, form in claim.forms.items()
+        if form.fails
     )
+    return escape("; ".join(found))
 
 
-def documentation(package: ModuleType, name: str) -> str:
-    """The docstring of a public name; for a constant the string below its assignment."""
-    value = getattr(package, name)
-    if inspect.isclass(value) or inspect.isroutine(value):
-        return inspect.getdoc(value) or ""
-    return _constants(package).get(name, "")
+def claim_indexes() -> dict[str, str]:
+    """The list of all claims of each paper, marked with what is refuted, and the page of them."""
+    from headcount.core import papers
+    from headcount.theory import claims, refuted_by_role
+    from headcount.theory._forms import BRIEFLY
 
-
-def _constants(package: ModuleType) -> dict[str, str]:
-    """The strings below assignments in the modules of the layers, by name."""
-    if not hasattr(_constants, "found"):
-        found: dict[str, str] = {}
-        for path in (ROOT / "src" / "headcount").rglob("*.py"):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            branches = [
-                part
-                for node in tree.body
-                if isinstance(node, ast.If)
-                for part in (node.body, node.orelse)
+    pages, rows = {}, []
+    legend = "✕ a numbered result is false as printed; △ a step or an implication; ○ anything else."
+    for key, paper in papers.items():
+        if not (own := claims.of_paper(key)):
+            continue
+        lines = [f"# Claims of {key}", "", escape(f"{paper.citation}: {paper.title}"), "", legend]
+        cells = [
+            [
+                f"[{claim.id}]({claim.id.removeprefix(f'{key}/')}.md)",
+                *(escape(claim.title), escape(claim.equations), refuted_in(claim)),
             ]
-            for body in (tree.body, *branches):
-                found |= dict(_below_assignments(body))
-        _constants.found = found  # type: ignore[attr-defined]
-    return _constants.found  # type: ignore[attr-defined, no-any-return]
+            for claim in own
+        ]
+        lines += ["", *table(["name", "title", "place", "refuted"], cells), ""]
+        pages[f"reference/claims/{key}/index.md"] = "\n".join(lines)
+        counts = refuted_by_role(key)
+        row = [f"[{key}]({key}/index.md)", escape(paper.title), str(len(own))]
+        rows.append([*row, *(str(counts[role]) for role in BRIEFLY)])
+    lines = ["# Claims", "", "Every statement that Headcount can be asked about; `headcount list` "]
+    lines += ["prints the names. The columns on the right count forms with a shipped"]
+    lines += ["counterexample, by [what the refuted sentence is](../../refuted.md)."]
+    heads = ["paper", "title", "claims", *BRIEFLY.values()]
+    pages["reference/claims/index.md"] = "\n".join([*lines, "", *table(heads, rows), ""])
+    return pages
 
 
-def _below_assignments(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    for node, below in itertools.pairwise(body):
-        text = below.value if isinstance(below, ast.Expr) else None
-        if isinstance(text, ast.Constant) and isinstance(text.value, str):
-            for target in getattr(node, "targets", [getattr(node, "target", None)]):
-                if isinstance(target, ast.Name):
-                    yield target.id, inspect.cleandoc(text.value)
-
-
-def _prose(docstring: str) -> list[str]:
-    """A docstring as Markdown: paragraphs escaped, examples and tables as code."""
-    lines: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", docstring):
-        indented = all(line.startswith("    ") for line in paragraph.splitlines())
-        literal = paragraph.startswith(">>>") or indented or "----" in paragraph
-        aligned = bool(re.search(r"\S {3,}\S", paragraph))
-        lines += (
-            ["", "```text", paragraph, "```"] if literal or aligned else ["", escape(paragraph)]
-        )
-    return lines
-
-
-def api_page(layer: str) -> str:
-    """All public names of a layer with their signatures and docstrings."""
-    package = importlib.import_module(f"headcount.{layer}")
-    lines = [f"# headcount.{layer}", "", escape(inspect.getdoc(package) or "")]
-    for name in public_names(package):
-        value = getattr(package, name)
-        lines += ["", f"## {name}", ""]
-        if inspect.isclass(value) or inspect.isroutine(value):
-            lines += ["```py", f"{name}{_signature(value)}", "```"]
-        lines += _prose(documentation(package, name))
-        for method, function in _methods(value):
-            lines += [
-                "",
-                f"**`.{method}{_signature(function)}`**",
-                *_prose(inspect.getdoc(function) or ""),
-            ]
-    return "\n".join([*lines, ""])
-
-
-def _methods(value: Any) -> Iterator[tuple[str, Any]]:
-    """The public methods that a class of ours defines itself."""
-    if inspect.isclass(value) and value.__module__.startswith("headcount"):
-        for name, function in vars(value).items():
-            if not name.startswith("_") and inspect.isfunction(function):
-                yield name, function
-
-
-class _Bare(str):
-    """An annotation that is shown without quotes."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def _bare(annotation: Any) -> Any:
-    text = getattr(annotation, "__forward_arg__", annotation)
-    return _Bare(text) if isinstance(text, str) else annotation
-
-
-def _signature(value: Any) -> str:
-    try:
-        found = inspect.signature(value)
-    except (TypeError, ValueError):
-        return "(...)"
-    parameters = [p.replace(annotation=_bare(p.annotation)) for p in found.parameters.values()]
-    found = found.replace(parameters=parameters, return_annotation=_bare(found.return_annotation))
-    return re.sub(r"0x[0-9a-f]+", "0x...", str(found))
-
-
+@functools.cache
 def generated() -> dict[str, str]:
     """Every generated page by its place in the documentation."""
     from headcount.lab import figures
@@ -230,23 +164,49 @@ def generated() -> dict[str, str]:
 
     pages = {f"reference/claims/{name}.md": claim_page(claim) for name, claim in claims.items()}
     pages |= {f"reference/figures/{name}.md": figure_page(fig) for name, fig in figures.items()}
-    pages |= {f"reference/api/{layer}.md": api_page(layer) for layer in LAYERS}
-    listed = [(name, f"{name}.md", claim.title) for name, claim in claims.items()]
-    words = "Every statement that Headcount can be asked about; `headcount list` prints the names."
-    pages["reference/claims/index.md"] = index_page("Claims", words, listed)
+    pages |= claim_indexes()
+    pages["gallery.md"] = docs_gallery.gallery_page(dict(figures.items()), docs_gallery.on_file())
     listed = [(name, f"{name}.md", figure.title) for name, figure in figures.items()]
     words = "Every figure that `headcount reproduce` knows, of the papers and beyond them."
     pages["reference/figures/index.md"] = index_page("Figures", words, listed)
-    listed = [
-        (
-            f"headcount.{n}",
-            f"{n}.md",
-            (importlib.import_module(f"headcount.{n}").__doc__ or "").split("\n")[0],
-        )
-        for n in LAYERS
-    ]
+    listed = []
+    for layer in docs_api.LAYERS:
+        pages |= docs_api.api_pages(layer)
+        first = (importlib.import_module(f"headcount.{layer}").__doc__ or "").split("\n")[0]
+        listed.append((f"headcount.{layer}", f"{layer}.md", first))
     pages["reference/api/index.md"] = index_page("API", "The layers, from the bottom up.", listed)
     return pages
+
+
+def on_config(config: Any) -> Any:
+    """mkdocs asks for its configuration: the pages of claims, figures and layers get navigation."""
+    names = list(generated())
+    for tab in config.nav:
+        for entry in tab.get("Reference", ()):
+            for title, place in list(entry.items()):
+                folder = place.removesuffix("index.md")
+                if place.endswith("/index.md"):
+                    entry[title] = [place, *_below(folder, names)]
+    return config
+
+
+def _below(folder: str, names: list[str]) -> list[Any]:
+    """Navigation for what lies in a folder: its pages, and a section for each folder in it."""
+    own = [name.removeprefix(folder) for name in names if name.startswith(folder)]
+    found: list[Any] = []
+    for name in own:
+        first, _, rest = name.partition("/")
+        if not rest and first != "index.md" and f"{folder}{first[:-3]}/" not in _folders(names):
+            found.append({first.removesuffix(".md"): folder + first})
+    for first in dict.fromkeys(name.split("/")[0] for name in own if "/" in name):
+        inner = f"{folder}{first}/"
+        tops = [place for place in (f"{inner}index.md", f"{folder}{first}.md") if place in names]
+        found.append({first: [*tops, *_below(inner, names)]})
+    return found
+
+
+def _folders(names: list[str]) -> set[str]:
+    return {f"{name.rpartition('/')[0]}/" for name in names}
 
 
 def notebook(markdown: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headcount.lab import CONFIRMED, figures, robustness_sentence
+from headcount.lab import CONFIRMED, figures
+from headcount.lab._readings import robustness_sentence
 from tools.docs_site import escape
 
 ROOT = Path(__file__).parents[1]

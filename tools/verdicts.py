@@ -16,8 +16,9 @@ from typing import Any
 
 from headcount.core import papers
 from headcount.core._files import json_text
-from headcount.lab import KINDS, SCALES, Store, figures, robustness, tally
-from headcount.lab._findings import OUTCOMES
+from headcount.lab import SCALES, Store, figures, robustness
+from headcount.lab._findings import KINDS, OUTCOMES
+from headcount.lab._readings import tally
 from headcount.report._tables import chance_sentence
 from headcount.report.site import FigureResult, figure_results
 from tools import unconfirmed

@@ -17,7 +17,7 @@ FLAGS = [
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip(
-        "playwright.sync_api", reason="no Playwright: pip install 'headcount[browser]'"
+        "playwright.sync_api", reason="no Playwright: pip install '.[browser]'"
     )
     chromium = shutil.which("chromium")
     if chromium is None:

@@ -19,7 +19,7 @@ LONG = 120_000
 
 @pytest.fixture
 def address(browser: Any) -> Iterator[str]:
-    pytest.importorskip("marimo", reason="no marimo: pip install 'headcount[explore]'")
+    pytest.importorskip("marimo", reason="no marimo: pip install '.[explore]'")
     code = "from headcount.cli import main; main(['explore', '--no-browser'])"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     server = subprocess.Popen(

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from headcount import core
-from headcount.core import BadArgument, activations, stream, substream
+from headcount.core import BadArgument, activations, stream
 from headcount.core import _tree as tree
-from headcount.core._attention import HeadFeatures
+from headcount.core._attention import HeadFeatures, attention_head, softmax_covariance_times
+from headcount.core._keys import substream
 
 SAMPLERS = {
     "normal": core.normal,
@@ -136,13 +137,13 @@ def test_softmax_covariance_matches_its_matrix(scale, relative):
     alpha = np.asarray(core.pooled_attention(X, scale * W, q))
     a = alpha @ X
     M = sum(p * np.outer(x - a, x - a) for p, x in zip(alpha, X, strict=True))
-    got = core.softmax_covariance_times(X, alpha, U)
+    got = softmax_covariance_times(X, alpha, U)
     np.testing.assert_allclose(got, M @ U, rtol=relative["float64"], atol=1e-14)
 
 
 def test_equal_tokens_have_no_covariance():
     X = np.tile(core.normal(stream(0, "x"), (3,)), (4, 1))
-    got = core.softmax_covariance_times(X, np.full(4, 0.25), np.array([1e3, -2e3, 7.0]))
+    got = softmax_covariance_times(X, np.full(4, 0.25), np.array([1e3, -2e3, 7.0]))
     np.testing.assert_array_equal(got, 0)
 
 
@@ -156,13 +157,11 @@ def test_self_attention_by_loops(scale, relative):
         np.testing.assert_allclose(got[t], e / e.sum(), rtol=relative["float64"], atol=1e-300)
     U = core.normal(stream(4, "U"), (4, 3))
     head = sum(U[t] @ (got[t] @ X) for t in range(4))
-    np.testing.assert_allclose(core.attention_head(X, scale * W, U), head, rtol=relative["float64"])
+    np.testing.assert_allclose(attention_head(X, scale * W, U), head, rtol=relative["float64"])
 
 
 def test_attention_head_does_not_see_the_order_of_tokens_with_equal_rows_of_u(relative):
     X, _, u, W = sample(4, 3)
     U = np.tile(u, (4, 1))
-    values = [
-        float(core.attention_head(X[list(p)], W, U)) for p in itertools.permutations(range(4))
-    ]
+    values = [float(attention_head(X[list(p)], W, U)) for p in itertools.permutations(range(4))]
     np.testing.assert_allclose(values, values[0], rtol=relative["float64"])

@@ -161,6 +161,16 @@ def test_one_claim_and_one_figure_load_one_module(ask: str, own: str) -> None:
     assert not [n for n in siblings if f"headcount.papers.{n}" in declared], siblings
 
 
+@pytest.mark.parametrize("name", ["arda2026/lemma-5", "deora2024/lemma-1", "wu2023/proposition-1"])
+def test_a_claim_is_found_without_what_only_training_and_proofs_need(name: str) -> None:
+    code = (
+        f"import sys; from headcount.theory import claims, explain; claims[{name!r}]\n"
+        "heavy = {'optax', 'scipy', 'mpmath', 'pydantic', 'xarray', 'headcount.training'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 def test_the_module_that_is_tried_first_is_the_claim_s_own() -> None:
     """Names that a loop makes are in no source: their whole paper is imported."""
     elsewhere = {

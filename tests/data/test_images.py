@@ -15,9 +15,9 @@ import pytest
 
 from headcount.core import BadArgument
 from headcount.data import _files as files
-from headcount.data import chosen_images, load_images, patches
+from headcount.data import load_images, patches
 from headcount.data._files import FileSet
-from headcount.data._images import MNIST, read_idx
+from headcount.data._images import MNIST, chosen_images, read_idx
 
 
 def idx_bytes(array, code=0x08):

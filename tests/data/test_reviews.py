@@ -20,20 +20,15 @@ from headcount.data import (
     _checkpoints,
     _files,
     batches,
-    chosen_reviews,
     find_checkpoint,
-    load_reviews,
-    located,
     pad,
     padded_width,
-    planned_checkpoint,
-    restrict_vocabulary,
-    some_reviews,
     tokenise,
-    tokenise_words,
 )
+from headcount.data._checkpoints import located, planned_checkpoint
 from headcount.data._files import FileSet
-from headcount.data._reviews import REVIEW_SETS
+from headcount.data._reviews import REVIEW_SETS, chosen_reviews, load_reviews, some_reviews
+from headcount.data._tokens import restrict_vocabulary, tokenise_words
 
 ROWS = {
     "sst2-sentences": '1 a "quoted , fine film\n0 two\u2028lines\x85 in one\n',
@@ -159,9 +154,9 @@ def test_packages_that_are_not_installed_are_named(tmp_path: Path, monkeypatch: 
     write_roberta(tmp_path)
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    with pytest.raises(BadArgument, match=r"pip install 'headcount\[text\]'"):
+    with pytest.raises(BadArgument, match="pip install tokenizers"):
         tokenise(tmp_path, ["w5"], vocabulary=40, longest=8)
-    with pytest.raises(BadArgument, match=r"pip install 'headcount\[text\]'"):
+    with pytest.raises(BadArgument, match="pip install safetensors"):
         load_checkpoint(tmp_path)
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from headcount.core import BadArgument
 from headcount.data import _files as files
-from headcount.data import (
+from headcount.data._files import FileSet
+from headcount.data._text import (
     chosen_text,
     embedded,
     load_sentences,
@@ -18,7 +19,6 @@ from headcount.data import (
     read_vectors,
     vectors_file,
 )
-from headcount.data._files import FileSet
 
 
 def text_set(folder, name, content, monkeypatch):

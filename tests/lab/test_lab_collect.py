@@ -14,6 +14,7 @@ import toy_figure
 from headcount import core, lab
 from headcount.lab._collect import to_dataset
 from headcount.lab._plan import Cost
+from headcount.lab._stored import StoredTrial
 
 FIGURE = toy_figure.figure
 
@@ -98,9 +99,9 @@ def test_every_figure_has_a_plan(name: str, scale: str) -> None:
         assert lab.cost(plan.trials, 2).seconds < 60
 
 
-def stored(**payload: Any) -> lab.StoredTrial:
+def stored(**payload: Any) -> StoredTrial:
     arrays = {name: np.asarray(value) for name, value in payload.items()}
-    return lab.StoredTrial(arrays, {"outcome": "ok", "seconds": 1.0})
+    return StoredTrial(arrays, {"outcome": "ok", "seconds": 1.0})
 
 
 def test_ragged_trials_fall_into_place() -> None:
@@ -112,12 +113,12 @@ def test_ragged_trials_fall_into_place() -> None:
         for a in ("t", "rnn")
         for s in (3, 1)
     ]
-    found: dict[str, lab.StoredTrial | None] = {t.address: None for t in trials}
+    found: dict[str, StoredTrial | None] = {t.address: None for t in trials}
     found[trials[0].address] = stored(loss=[1.0, 2.0], step=[0, 10], grid=[[1.0], [2.0]], best=0.5)
     found[trials[3].address] = stored(
         loss=[5.0, 6.0], step=[5, 10], grid=[[1.0, 2], [3, 4]], best=0.25
     )
-    failed = lab.StoredTrial({}, {"outcome": "failed", "reason": "r", "seconds": 2.0})
+    failed = StoredTrial({}, {"outcome": "failed", "reason": "r", "seconds": 2.0})
     found[trials[1].address] = failed
     data = to_dataset(trials, found)
     assert data["loss"].dims == ("model", "seed", "step")

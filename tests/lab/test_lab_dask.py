@@ -18,7 +18,7 @@ from lab_checks import Messages, assert_same, other_toy
 from headcount import core, lab
 from headcount.lab import _dask, _remote
 
-pytest.importorskip("distributed", reason="the extra headcount[dask] is not installed")
+pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,13 @@ import toy_figure
 
 from headcount import core, lab
 from headcount.cli import run
+from headcount.lab._readings import Axis, robustness_sentence
 from headcount.report._readings import specification_curve
 from headcount.report.site import FigureResult, build_site
 
 AXES = {
-    "rule": lab.Axis("rule", "silent", {"plain": "the usual", "other": "another"}),
-    "average": lab.Axis("average", "on average (Sec. 2)", {"m": "mean", "g": "on logs", "h": "x"}),
+    "rule": Axis("rule", "silent", {"plain": "the usual", "other": "another"}),
+    "average": Axis("average", "on average (Sec. 2)", {"m": "mean", "g": "on logs", "h": "x"}),
 }
 
 
@@ -89,14 +90,14 @@ def test_robustness_counts_and_finds_the_choice_that_decides() -> None:
     assert row["decisive"]["effect"] == 1.0
     low, high = row["decisive"]["interval"]
     assert 0 < low < 1 <= high
-    assert lab.robustness_sentence(row).startswith(
+    assert robustness_sentence(row).startswith(
         "confirmed in 3 of 6 readings; a matters most: y in place of x changes the share by -100%"
     )
     results.reverse()  # then the default is one that does not hold
-    assert "found by looking" in lab.robustness_sentence(lab.robustness(results)[0])
+    assert "found by looking" in robustness_sentence(lab.robustness(results)[0])
     same = lab.robustness([r for r in results if r["options"]["a"] == "x"])[0]
     assert same["decisive"] is None
-    assert lab.robustness_sentence(same) == "confirmed in 3 of 3 readings"
+    assert robustness_sentence(same) == "confirmed in 3 of 3 readings"
 
 
 def test_axes_are_read_from_a_file(tmp_path: Path, monkeypatch) -> None:

@@ -21,7 +21,7 @@ from headcount.core._owner import owner
 from headcount.lab import _slurm
 from headcount.lab._slurm_jobs import Call, SlurmOptions, in_chunks
 
-pytest.importorskip("submitit", reason="the extra headcount[slurm] is not installed")
+pytest.importorskip("submitit", reason="the extra slurm is not installed")
 
 
 @pytest.fixture

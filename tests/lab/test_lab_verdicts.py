@@ -12,6 +12,8 @@ import xarray as xr
 
 from headcount import core, lab
 from headcount.core._files import json_text
+from headcount.lab._findings import KINDS
+from headcount.lab._plan import survey
 
 C, N, I = lab.CONFIRMED, lab.NOT_CONFIRMED, lab.INCONCLUSIVE
 X = np.array([8.0, 16, 32, 64])
@@ -140,7 +142,7 @@ def test_a_source_is_quoted_with_its_place() -> None:
     said = {"kind": "paper", "says": "more heads are faster", "where": "App. G"}
     assert found.to_json()["source"] == said
     assert lab.threshold("c", np.ones(5), above=0.5).source == lab.OURS != lab.SANITY
-    assert [s.kind for s in (source, lab.OURS, lab.SANITY)] == list(lab.KINDS)
+    assert [s.kind for s in (source, lab.OURS, lab.SANITY)] == list(KINDS)
     with pytest.raises(core.BadArgument, match="has a place"):
         lab.Source("more heads are faster")
 
@@ -205,7 +207,7 @@ def test_what_stands_in_is_never_judged_and_only_a_run_may_prepare(tmp_path: Pat
         stand_in=lambda trials: f"{len(trials)} made-up numbers",
     )
     plan = lab.make_plan(figure, "smoke")
-    lab.survey(plan, lab.Store(tmp_path))
+    survey(plan, lab.Store(tmp_path))
     assert prepared == []
     for _ in range(2):  # the second run finds everything stored
         lab.run_plan(plan, tmp_path, workers=0)

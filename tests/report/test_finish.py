@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from drawing_checks import keys_on_data
 from headcount import lab, report
-from headcount.lab._drawing import MARKERS
+from headcount.lab._drawing import MARKERS, NOT_NEGATIVE
 from headcount.report._finish import label_ticks
 
 
@@ -128,7 +128,7 @@ def test_the_caption_says_what_else_the_bands_are(collection):
 def test_a_band_is_cut_off_where_the_quantity_has_no_values(collection):
     ax = Figure().subplots()
     wide = collection.data.assign(mean_error_low=-collection.data["mean_error"])
-    lab.draw_interval(ax, wide, "mean_error", "m", within=lab.NOT_NEGATIVE)
+    lab.draw_interval(ax, wide, "mean_error", "m", within=NOT_NEGATIVE)
     (band,) = ax.collections
     assert min(path.vertices[:, 1].min() for path in band.get_paths()) == 0.0
 

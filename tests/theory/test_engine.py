@@ -329,7 +329,7 @@ def test_the_commands_print_json_and_write_a_certificate(
 
 def test_the_errata_page_is_up_to_date() -> None:
     committed = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
-    assert committed == errata_page(), "write docs/errata.md again, see docs/theory.md"
+    assert committed == errata_page(), "write docs/errata.md again: python -m tools.refuted"
 
 
 def test_every_erratum_that_a_claim_names_exists() -> None:

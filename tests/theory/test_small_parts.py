@@ -26,6 +26,7 @@ from headcount.theory import (
     Sides,
     _count,
     _falsify,
+    _practice,
     _recheck,
     instance_class,
     recheck,
@@ -35,7 +36,6 @@ from headcount.theory._balls import at_precision
 from headcount.theory._certificate import FORMAT
 from headcount.theory._frequency import Experiment, Frequency, Interval, clopper_pearson
 from headcount.theory._judge_frequency import judge_exactly
-from headcount.theory._promise import Promised
 from headcount.theory._prove import _seen, ratio_in_balls
 from headcount.theory._search import Candidate
 from headcount.theory._shrink import _SHORTER, _kept, _smaller
@@ -272,35 +272,34 @@ def test_neighbours_move_all_arrays_or_one_or_reshape_one() -> None:
     assert step.min() < 1e-3 < 0.3 < step.max() < 2.5
 
 
-def test_widths_that_are_drawn_are_tried_on_a_coarser_grid() -> None:
-    """Every multiple of the unit, then one per octave; the answer is exact downwards."""
-    asked: list[int] = []
+def test_widths_are_tried_on_a_known_grid() -> None:
+    asked: list[float] = []
 
-    def reaches(width: int) -> bool:
-        asked.append(width)
-        return 44 <= width < 200
+    def never(value: float) -> bool:
+        asked.append(value)
+        return False
 
-    assert _count._least(reaches, 2, _count._DRAWN) == (44, 256)
-    assert asked[:17] == [*range(2, 33, 2), 64]
-    assert set(asked[17:]) <= {*range(34, 64, 2), 128, 256}
+    assert _practice._search_width(never, 2, 60) == (None, "not reached up to width 54")
+    assert asked == [*range(2, 33, 2), 38, 46, 54]
+    asked.clear()
+    assert _practice._search_width(lambda w: never(w) or w >= 44, 2, 60)[0] == 44.0
+    assert asked == [*range(2, 33, 2), 38, 46, 40, 42, 44]
 
 
 def test_inverted_bounds_are_tried_on_a_known_grid() -> None:
-    values = list(itertools.islice(_count._FULL.values(3), 200))
+    values = list(itertools.islice(_count.Grid().values(3), 200))
     assert values[:64] == list(range(3, 193, 3))
     ratios = np.divide(values[64:], values[63:-1])
     np.testing.assert_allclose(ratios, 2 ** (1 / 8), rtol=0.02)
     assert values[63 + 8] == 2 * values[63]
-    last = max(_count._FULL.values())
+    last = max(_count.Grid().values())
     assert 2.0**999 < last <= 2**1000
     assert list(itertools.islice(_count._octaves(3), 3)) == [3, 6, 12]
 
 
 def test_the_smallest_bound_is_named_where_none_reaches() -> None:
-    line = [Promised("a/claim", "printed", bound, ()) for bound in (5.0, 2.0, 7.0)]
-    answer = _count._never("width", line, "no width")
-    assert answer.value is None
-    assert answer.note == "no width brings the bound below 2"
+    line = [(bound, None) for bound in (5.0, 2.0, 7.0)]
+    assert _count._never(line, "no width") == "no width brings the bound below 2"
 
 
 def test_a_norm_may_be_differentiated_twice_at_zero() -> None:

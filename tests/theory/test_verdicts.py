@@ -18,7 +18,6 @@ from headcount.theory import (
     Family,
     Form,
     Hypothesis,
-    Interval,
     Kind,
     Outcome,
     Sides,
@@ -27,7 +26,7 @@ from headcount.theory import (
     judge,
     judge_frequency,
 )
-from headcount.theory._frequency import Experiment, clopper_pearson, frequency_of
+from headcount.theory._frequency import Experiment, Interval, clopper_pearson, frequency_of
 from headcount.theory._slow_sides import slow_ratio, slow_sides
 from headcount.theory._verdict import (
     ROUNDING,

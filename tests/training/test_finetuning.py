@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, stream
-from headcount.data import pad, restrict_vocabulary
-from headcount.data._tokens import Batch
+from headcount.data import pad
+from headcount.data._tokens import Batch, restrict_vocabulary
 from headcount.models.text import TINY, random_encoder
-from headcount.training import FineTuning, adamw, losses_and_hits
+from headcount.training import adamw
+from headcount.training._finetuning import FineTuning, losses_and_hits
 
 SMALL = TINY.model_copy(
     update={"hidden_size": 6, "num_attention_heads": 3, "intermediate_size": 5, "vocab_size": 30,

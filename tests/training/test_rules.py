@@ -14,7 +14,6 @@ from headcount.core import BadArgument, stream
 from headcount.training import (
     HeadBalls,
     NoProjection,
-    UpdateRule,
     adam,
     from_optax,
     gd,
@@ -26,6 +25,7 @@ from headcount.training import (
     train,
 )
 from headcount.training._loop import batch_indices
+from headcount.training._rules import UpdateRule
 
 STEPS, SEED, RHO = 6, 11, 0.2
 BALLS = HeadBalls((("U", RHO),))

@@ -116,7 +116,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 def parse_values(texts: list[str], argument: str = "option") -> dict[str, Any]:
     """["L=16", "noise=bounded"] as a dictionary of numbers, lists, booleans and words."""
-    from ..lab import parse_options
+    from ..lab._seeds import parse_options
 
     return {name: _plain(text) for name, text in parse_options(texts, argument).items()}
 

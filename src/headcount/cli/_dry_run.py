@@ -40,8 +40,9 @@ class Estimate(NamedTuple):
 
 def estimated(plan: Plan, place: Place) -> Estimate:
     """Look the plan up in the results folder; nothing is computed."""
-    from ..lab import Store, cost, survey
+    from ..lab import Store, cost
     from ..lab._costs import cost_model
+    from ..lab._plan import survey
 
     store = Store(place.out, consoles(True)[1].print)
     state = survey(plan, store)

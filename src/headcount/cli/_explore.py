@@ -33,7 +33,7 @@ def explore_command(
     from ..lab._signals import like_ctrl_c
 
     if importlib.util.find_spec("marimo") is None:
-        fix = "pip install 'headcount[explore]'"
+        fix = "pip install marimo"
         raise BadArgument("explore", "marimo", "is not installed", fix=fix)
     if not 0 <= port < 65536:
         raise BadArgument("port", port, "is no port", fix="use 0 to 65535")

@@ -108,7 +108,8 @@ def reproduce_command(
     """
     from ..core import BadArgument, HeadcountError, check_count, papers
     from ..core._outside import one_line_if_broken
-    from ..lab import Policy, make_plan, parse_options, parse_seeds
+    from ..lab import Policy, make_plan, parse_seeds
+    from ..lab._seeds import parse_options
 
     _, notes = consoles(json)
     if list_figures:
@@ -285,7 +286,8 @@ def _run(
 
 
 def _interrupted(notes: Console, plan: Plan, sweep: Sweep, place: Place) -> Ended:
-    from ..lab import Store, survey
+    from ..lab import Store
+    from ..lab._plan import survey
     from ..report._tables import seeds_text
 
     # Counted in the folder: a trial may have been saved in the very moment of the interruption.

@@ -57,7 +57,8 @@ def show_command(
     """
     import time
 
-    from ..lab import StorageError, Store, collect, survey
+    from ..lab import StorageError, Store, collect
+    from ..lab._plan import survey
     from ..report import write_files
     from ..report._readings import stored_readings, write_readings
 
@@ -95,8 +96,9 @@ def _choose(
     store: Store,
     message: Callable[[str], None],
 ) -> Plan:
-    from ..lab import figures, make_plan, parse_options, parse_seeds
+    from ..lab import figures, make_plan, parse_seeds
     from ..lab._plan import remembered
+    from ..lab._seeds import parse_options
 
     declared = figures[figure]
     last: dict[str, Any] = {}

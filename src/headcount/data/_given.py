@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, check_choice, check_count, equal_by_content, stream, uniform
+from ..core import Array, BadArgument, check_choice, check_count, stream, uniform
+from ..core._results import equal_by_content
 from ._base import Dataset, Measurement, as_dataset, data_models, token_norms
 from ._gaussian import clip_to_ball
 from ._series import windows_of_series

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from ..core import Array, BadArgument, check_choice, check_count, check_shape
 
 FREQUENCIES = ("dyadic", "geometric")
+"""How frequencies of positional channels fall: by halves, or geometrically as is usual."""
 _SLACK = 64
 """Roundings, in the precision of the data, that a channel may be away from its multiple."""
 

@@ -83,9 +83,7 @@ def _read_tokenizer(path: Path, vocabulary: int) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise _unusable(
-            path, "needs the package tokenizers", "pip install 'headcount[text]'"
-        ) from error
+        raise _unusable(path, "needs the package tokenizers", "pip install tokenizers") from error
     if not path.is_file():
         raise _unusable(path, "is missing", "put the checkpoint's tokenizer.json there")
     text = read_text(path, MOST_BYTES, argument="tokenizer", fix=_AGAIN)

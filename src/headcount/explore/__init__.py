@@ -1,6 +1,5 @@
 """The explorer: sizes as sliders, and what every theorem then says; a page of marimo."""
 
-from ._controls import Control as Control
 from ._controls import address as address
 from ._controls import controls_of as controls_of
 from ._controls import sizes_at as sizes_at

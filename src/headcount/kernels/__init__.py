@@ -6,11 +6,8 @@ from ..core._facade import front_door
 
 if TYPE_CHECKING:
     from ..models._linearised import Linearised as Linearised
-    from ._convergence import Limit as Limit
     from ._convergence import kernel_rate as kernel_rate
     from ._convergence import limit_ntk as limit_ntk
-    from ._convergence import register_limit as register_limit
-    from ._curvature import SpectralDensity as SpectralDensity
     from ._curvature import gauss_newton as gauss_newton
     from ._curvature import spectral_density as spectral_density
     from ._drift import drift as drift
@@ -22,11 +19,8 @@ if TYPE_CHECKING:
     from ._dynamics import kernel_descent as kernel_descent
     from ._dynamics import kernel_flow as kernel_flow
     from ._features import Factors as Factors
-    from ._features import cheapest as cheapest
-    from ._features import flattened as flattened
     from ._features import register_features as register_features
     from ._generic import ntk_vector_product as ntk_vector_product
-    from ._hessian import HessianExtremes as HessianExtremes
     from ._hessian import head_hessian as head_hessian
     from ._hessian import head_hessians as head_hessians
     from ._hessian import hessian_extremes as hessian_extremes
@@ -35,8 +29,6 @@ if TYPE_CHECKING:
     from ._hessian import model_function as model_function
     from ._lambda_min import RoundingWarning as RoundingWarning
     from ._lambda_min import smallest_eigenvalue as smallest_eigenvalue
-    from ._limit_kernel import LimitKernel as LimitKernel
-    from ._limit_kernel import two_batches as two_batches
     from ._linearised import train_linearised as train_linearised
     from ._margin import direction_margins as direction_margins
     from ._margin import kernel_margin as kernel_margin
@@ -48,7 +40,6 @@ if TYPE_CHECKING:
     from ._ntk import plan_ntk as plan_ntk
     from ._ntk import traced_ntk as traced_ntk
     from ._regression import kernel_regression as kernel_regression
-    from ._regression import spectrum_of as spectrum_of
     from ._spectrum import NTKOperator as NTKOperator
     from ._spectrum import extreme_eigenvalues as extreme_eigenvalues
     from ._spectrum import trace as trace

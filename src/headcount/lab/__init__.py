@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ._context import Context as Context
     from ._context import PlainContext as PlainContext
     from ._drawing import COLOURS as COLOURS
-    from ._drawing import EVERYWHERE as EVERYWHERE
-    from ._drawing import NOT_NEGATIVE as NOT_NEGATIVE
     from ._drawing import draw_interval as draw_interval
     from ._drawing import draw_power_law as draw_power_law
     from ._drawing import draw_reference_slope as draw_reference_slope
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from ._figure import register as register
     from ._findings import CONFIRMED as CONFIRMED
     from ._findings import INCONCLUSIVE as INCONCLUSIVE
-    from ._findings import KINDS as KINDS
     from ._findings import NOT_CONFIRMED as NOT_CONFIRMED
     from ._findings import NOT_JUDGED as NOT_JUDGED
     from ._findings import OURS as OURS
@@ -55,26 +52,17 @@ if TYPE_CHECKING:
     from ._plan import Plan as Plan
     from ._plan import cost as cost
     from ._plan import make_plan as make_plan
-    from ._plan import survey as survey
     from ._processes import ProcessExecutor as ProcessExecutor
-    from ._readings import Axis as Axis
-    from ._readings import chosen_options as chosen_options
     from ._readings import open_choices as open_choices
     from ._readings import readings as readings
     from ._readings import robustness as robustness
-    from ._readings import robustness_sentence as robustness_sentence
-    from ._readings import tally as tally
     from ._reporting import Reporter as Reporter
     from ._reporting import Sweep as Sweep
-    from ._seeds import parse_options as parse_options
     from ._seeds import parse_seeds as parse_seeds
-    from ._statistics import fitted_slope as fitted_slope
     from ._statistics import loglog_slope as loglog_slope
     from ._statistics import over_seeds as over_seeds
     from ._statistics import power_law as power_law
-    from ._store import DEFAULT_FOLDER as DEFAULT_FOLDER
     from ._store import Store as Store
-    from ._stored import StoredTrial as StoredTrial
     from ._sweep import Policy as Policy
     from ._sweep import run_plan as run_plan
     from ._verdicts import difference as difference

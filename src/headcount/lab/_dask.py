@@ -148,7 +148,7 @@ class DaskExecutor(TrialExecutor):
                 "executor",
                 f"dask://{self.address}",
                 "needs dask.distributed",
-                fix="pip install 'headcount[dask]'",
+                fix="pip install distributed",
             ) from error
         try:
             return Client(f"tcp://{self.address}", timeout=seconds, set_as_default=False)

@@ -362,7 +362,7 @@ def _require_slurm() -> None:
         import submitit  # noqa: F401
     except ImportError as error:
         raise BadArgument(
-            "executor", "slurm", "needs submitit", fix="pip install 'headcount[slurm]'"
+            "executor", "slurm", "needs submitit", fix="pip install submitit"
         ) from error
     for program in ("sbatch", "srun", "squeue", "scancel"):
         if shutil.which(program) is None:

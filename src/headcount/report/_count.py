@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..lab import COLOURS, tick_at
-from ..theory import Answer, Practice
+from ..theory import Answer
+from ..theory._practice import Practice
 from ._finish import key_below, label_ticks
 
 LABELS = {"width": "width m", "steps": "steps", "step-size": "step size"}

@@ -24,12 +24,12 @@ from ..lab import (
     cost,
     figures,
     surviving,
-    tally,
 )
 from ..lab._costs import CostModel
 from ..lab._estimates import CONFIDENCE
 from ..lab._findings import FALSE_DISCOVERIES
 from ..lab._plan import Cost, Survey, planned, remembered
+from ..lab._readings import tally
 from ..lab._reporting import Problem
 from ._progress import duration
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from ..core._facade import front_door
 
 if TYPE_CHECKING:
-    from ._arguments import Given as Given
     from ._arguments import given as given
     from ._audit import audit as audit
     from ._certificate import Certificate as Certificate
@@ -31,31 +30,26 @@ if TYPE_CHECKING:
     from ._falsify import falsify as falsify
     from ._forms import Form as Form
     from ._forms import false as false
-    from ._frequency import Interval as Interval
     from ._iterates import iterates_of as iterates_of
     from ._iterates import stored_iterates as stored_iterates
     from ._judge_frequency import judge_frequency as judge_frequency
     from ._lemma import equality as equality
     from ._lemma import lemma as lemma
     from ._portable import export as export
-    from ._practice import Practice as Practice
     from ._practice import practice as practice
     from ._pytree import Batch as Batch
     from ._pytree import instance_class as instance_class
     from ._recheck import recheck as recheck
     from ._record import Choice as Choice
     from ._record import Record as Record
-    from ._record import Shape as Shape
     from ._record import Static as Static
     from ._record import quantity as quantity
     from ._refuted import refuted_by_role as refuted_by_role
     from ._refuted import refuted_page as refuted_page
     from ._registry import claims as claims
-    from ._registry import offer_claims as offer_claims
     from ._search import Budget as Budget
     from ._setting import PlainSetting as PlainSetting
     from ._setting import resized as resized
-    from ._shipped import read_shipped as read_shipped
     from ._shipped import shipped_certificates as shipped_certificates
     from ._spaces import Ball as Ball
     from ._spaces import Box as Box
@@ -78,7 +72,6 @@ if TYPE_CHECKING:
     from ._statement import decided as decided
     from ._subject import Observed as Observed
     from ._subject import Subject as Subject
-    from ._subject import slack_table as slack_table
     from ._table import Table as Table
     from ._verdict import Outcome as Outcome
     from ._verdict import Verdict as Verdict

@@ -216,7 +216,7 @@ def _undeclared(*arguments: Any, **named: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Claim(Named):
-    """One statement of a paper; see the module's docstring and docs/theory.md."""
+    """One statement of a paper; see docs/theory.md and docs/claims.md."""
 
     id: str
     title: str

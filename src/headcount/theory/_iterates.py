@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..training import Built, Run, TrainConfig, run_config
+from ..training import Run, TrainConfig, run_config
+from ..training._build import Built
 from ..training._stored import gathered
 from ._subject import Progress
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar, get_args
 import jax
 import numpy as np
 
-from ..core import BadArgument, equal_by_content
+from ..core import BadArgument
+from ..core._results import equal_by_content
 
 Class = TypeVar("Class", bound=type)
 _STATIC = ("str", "int", str, int)

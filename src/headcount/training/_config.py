@@ -23,8 +23,9 @@ from pydantic import (
     model_validator,
 )
 
-from ..core import BadArgument, Choice, Loss, losses, papers
+from ..core import BadArgument, Loss, losses, papers
 from ..core._checks import check_kind
+from ..core._manifest import Choice
 from ..core._reading import parse_json
 from ..core._registry import suggestion
 from ._recipes import Recipe, inverse_root, recipe_of

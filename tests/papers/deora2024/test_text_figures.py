@@ -18,6 +18,7 @@ from reference_encoder import write_roberta
 from headcount import lab, report
 from headcount.core import BadArgument
 from headcount.data import pad
+from headcount.lab._plan import survey
 from headcount.models.text import LayerwiseMargin, load_checkpoint, random_encoder
 from headcount.papers.deora2024.figures import text, text_kernel
 from headcount.papers.wu2023.figures.fig1 import pretrained_tokens
@@ -97,12 +98,12 @@ def test_what_is_asked_for_by_name_is_fetched_by_the_run_and_not_by_its_plan(
     figure: str, asked: dict[str, str], bare_machine: list[str], tmp_path: Path
 ) -> None:
     plan = lab.make_plan(figure, "quick", [0], asked)
-    assert lab.survey(plan, lab.Store(tmp_path / "out")).of("missing") == list(plan.unique)
+    assert survey(plan, lab.Store(tmp_path / "out")).of("missing") == list(plan.unique)
     assert bare_machine == []
     with pytest.raises(BadArgument, match="could not be downloaded"):
         lab.run_plan(plan, tmp_path / "out", workers=0)
     assert len(bare_machine) > 0
-    assert lab.survey(plan, lab.Store(tmp_path / "out")).of("failed") == []
+    assert survey(plan, lab.Store(tmp_path / "out")).of("failed") == []
 
 
 def test_a_bad_checkpoint_stops_the_run_before_its_first_trial(
@@ -120,7 +121,7 @@ def test_a_bad_checkpoint_stops_the_run_before_its_first_trial(
     plan = lab.make_plan("deora2024/fig6", "smoke", [0], {"model": "folder", "data": "templates"})
     with pytest.raises(BadArgument, match="is not a safetensors file"):
         lab.run_plan(plan, tmp_path / "out", workers=0)
-    assert lab.survey(plan, lab.Store(tmp_path / "out")).of("missing") == list(plan.unique)
+    assert survey(plan, lab.Store(tmp_path / "out")).of("missing") == list(plan.unique)
 
 
 def test_what_no_address_is_known_of_is_not_even_planned(bare_machine: list[str]) -> None:

@@ -20,7 +20,8 @@ from headcount.papers.wu2023.setting import measure_start
 from headcount.theory import Outcome, claims
 from headcount.theory._audit import ask
 from headcount.theory.domain import NotFinite
-from headcount.training import TrainConfig, build, build_data, run_config
+from headcount.training import TrainConfig, build, run_config
+from headcount.training._build import build_data
 
 VALUES = {"model": "wu2023", "n": 3, "width": 6, "steps": 4, "data_options": {"T": 2, "d": 3}}
 CONFIG = TrainConfig.of(VALUES)

@@ -102,7 +102,7 @@ def _opened(path: Path) -> Iterator[tuple[Take, bool]]:
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
         raise BadArgument(
-            "checkpoint", path.name, "needs safetensors", fix="pip install 'headcount[text]'"
+            "checkpoint", path.name, "needs safetensors", fix="pip install safetensors"
         ) from error
     if not path.is_file():
         raise _broken(path, "is missing")

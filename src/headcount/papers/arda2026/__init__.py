@@ -5,7 +5,7 @@ Its models, data laws, fast paths and kernels by name, and its claims: `arda2026
 
 from typing import Any
 
-from ...core import facade
+from ...core._facade import facade
 
 _find = facade(
     __name__,

@@ -21,15 +21,15 @@ from ...core import (
     stream,
 )
 from ...data import (
-    FREQUENCIES,
     Dataset,
     Measurement,
     PositionalTokens,
     clip_to_ball,
     data_models,
     positional_channels,
-    token_norms,
 )
+from ...data._base import token_norms
+from ...data._positional import FREQUENCIES
 
 STANDARDISATIONS = ("train", "train+val", "none")
 WINDOWS = ("disjoint", "overlapping")

@@ -20,19 +20,13 @@ from jaxtyping import Float
 from ...core import MEAN_SQUARED, Array, BadArgument, float64
 from ...data import DataModel
 from ...kernels import Linearised
-from ...theory import Batch, Check, Observed, slack_table, stored_iterates
-from ...training import (
-    Built,
-    Snapshot,
-    TrainConfig,
-    UpdateRule,
-    build,
-    gradient_path,
-    map_over_chunks,
-    replay,
-    run_config,
-)
+from ...theory import Batch, Check, Observed, stored_iterates
+from ...theory._subject import slack_table
 from ...training import Run as TrainedRun
+from ...training import Snapshot, TrainConfig, build, gradient_path, replay, run_config
+from ...training._build import Built
+from ...training._paths import map_over_chunks
+from ...training._rules import UpdateRule
 from .constants import Constants, label_envelope
 from .model import PooledAttentionParams
 from .needed_transport import Goal, goal_of

@@ -1,7 +1,7 @@
 """The constants of arda2026, each written once: as printed and, where we know better, sharp.
 
-Every formula takes numbers or JAX arrays. The sharp forms are proved in docs/theory.md and survive
-the falsifier. B_U is a priori (Remark 7) or realised.
+Every formula takes numbers or JAX arrays. The sharp forms are proved in docs/arda2026.md and
+survive the falsifier. B_U is a priori (Remark 7) or realised.
 """
 
 from __future__ import annotations

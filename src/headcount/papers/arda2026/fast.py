@@ -22,15 +22,8 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Array, Loss, loss_of
-from ...training import (
-    Chunks,
-    GradientPath,
-    Samples,
-    into_chunks,
-    map_over_chunks,
-    register_path,
-    sum_over_chunks,
-)
+from ...training import GradientPath, into_chunks, register_path
+from ...training._paths import Chunks, Samples, map_over_chunks, sum_over_chunks
 from .model import PooledAttention, PooledAttentionParams
 
 _CHUNK_ELEMENTS = 2**16

@@ -20,15 +20,13 @@ from jaxtyping import Float
 
 from ...core import Array, Loss, loss_of
 from ...data import PositionalTokens
-from ...training import (
+from ...training import GradientPath, into_chunks, register_path
+from ...training._paths import (
     BlockJacobian,
     Chunks,
-    GradientPath,
     Samples,
     fold_chunks,
-    into_chunks,
     map_over_chunks,
-    register_path,
     sum_over_chunks,
 )
 from .model import IndRNN, IndRNNParams

@@ -27,16 +27,8 @@ from jaxtyping import Float
 
 from ...core import Array, FixedQuery, LastToken, Loss, loss_of
 from ...data import PositionalTokens
-from ...training import (
-    BlockJacobian,
-    Chunks,
-    GradientPath,
-    Samples,
-    fold_chunks,
-    into_chunks,
-    map_over_chunks,
-    register_path,
-)
+from ...training import GradientPath, into_chunks, register_path
+from ...training._paths import BlockJacobian, Chunks, Samples, fold_chunks, map_over_chunks
 from .fast import arda2026_chunk, arda2026_path
 from .model import PooledAttention, PooledAttentionParams
 

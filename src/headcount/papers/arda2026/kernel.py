@@ -8,7 +8,8 @@ import jax
 from jaxtyping import Float
 
 from ...core import Array, own_precision
-from ...kernels import Factors, flattened, register_features
+from ...kernels import Factors, register_features
+from ...kernels._features import flattened
 from .model import PooledAttention, PooledAttentionParams
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Array, activation_named, float64
-from ...theory import Interval
+from ...theory._frequency import Interval
 from .constants import approximation
 
 FURTHEST, CELLS = 9.0, 720

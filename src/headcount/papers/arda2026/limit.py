@@ -22,7 +22,8 @@ from ...core import (
     float64,
     stream,
 )
-from ...kernels import Limit, LimitKernel, register_limit, two_batches
+from ...kernels._convergence import Limit, register_limit
+from ...kernels._limit_kernel import LimitKernel, two_batches
 from .gaussian_moments import Moments, Pair, closed_moments
 from .model import PooledAttention
 from .starts import paired

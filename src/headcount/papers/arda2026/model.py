@@ -10,18 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ...core import (
-    LAST_TOKEN,
-    Activation,
-    Array,
-    Query,
-    activation_of,
-    activations,
-    check_count,
-    check_query,
-    mirrored_sum,
-    pooled_attention,
-)
+from ...core import Activation, Array, activations, check_count, mirrored_sum, pooled_attention
+from ...core._activations import activation_of
+from ...core._queries import LAST_TOKEN, Query, check_query
 from ...models import models
 
 

@@ -19,8 +19,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_samples, float64
-from ...kernels import kernel_regression, ntk, spectrum_of
-from ...training import Built
+from ...kernels import kernel_regression, ntk
+from ...kernels._regression import spectrum_of
+from ...training._build import Built
 from .constants import approximation, label_envelope
 from .model import PooledAttention, PooledAttentionParams
 from .teacher import TransportTeacher

@@ -4,7 +4,9 @@ from typing import Any
 
 from headcount.core import LastToken, seeded_query
 
-from ...core import BadArgument, Query, activation_of
+from ...core import BadArgument
+from ...core._activations import activation_of
+from ...core._queries import Query
 from ...training import HeadBalls, Recipe
 from .model import IndRNN, IndRNNParams, PooledAttention
 from .starts import paired_indrnn

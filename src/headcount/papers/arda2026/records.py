@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Ball, Box, Choice, Fraction, Positive, Reals, Record, Shape, Tokens
+from ...theory import Ball, Box, Choice, Fraction, Positive, Reals, Record, Tokens
+from ...theory._record import Shape
 from ...theory.domain import activation_problem
 from ...theory.families import safe_norm
 from ...theory.slow import Arithmetic, flattened

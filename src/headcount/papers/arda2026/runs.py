@@ -20,9 +20,10 @@ import optax
 from jaxtyping import Float
 
 from ...core import Activation, Array, activation_named
-from ...theory import Fraction, Positive, Shape, Static, Tokens, instance_class
+from ...theory import Fraction, Positive, Static, Tokens, instance_class
+from ...theory._record import Shape
 from ...theory.families import into_ball
-from ...training import nearest_in_ball
+from ...training._projections import nearest_in_ball
 from .model import PooledAttentionParams
 from .quantities import linear_outputs, outputs
 from .records import LONGEST, TOKENS_AND_QUERY, Mirrored, Near, Target

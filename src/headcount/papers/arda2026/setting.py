@@ -15,14 +15,15 @@ from ...core import (
     BadArgument,
     activation_named,
     check_count,
-    check_even,
     check_fraction,
     check_nonnegative,
     check_positive,
 )
+from ...core._checks import check_even
 from ...data import data_models
 from ...theory import resized
-from ...training import TrainConfig, build, build_data, build_model
+from ...training import TrainConfig, build
+from ...training._build import build_data, build_model
 from .constants import label_envelope
 from .teacher import TransportTeacher
 

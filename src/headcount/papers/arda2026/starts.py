@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from ...core import Array, check_even, check_positive, normal, rademacher, stream
-from ...models import expect_model, initialisations
+from ...core import Array, check_positive, normal, rademacher, stream
+from ...core._checks import check_even
+from ...models import initialisations
+from ...models._initialisations import expect_model
 from .model import IndRNN, IndRNNParams, PooledAttention, PooledAttentionParams
 
 

@@ -13,25 +13,24 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ...core import (
-    LAST_TOKEN,
     Activation,
     Array,
     BadArgument,
-    Query,
-    activation_of,
     activations,
     check_choice,
     check_count,
     check_finite,
-    check_query,
     check_samples,
     check_shape,
     normal,
     precision,
     stream,
-    substream,
 )
-from ...data import Dataset, GaussianTokens, Measurement, data_models, token_norms
+from ...core._activations import activation_of
+from ...core._keys import substream
+from ...core._queries import LAST_TOKEN, Query, check_query
+from ...data import Dataset, GaussianTokens, Measurement, data_models
+from ...data._base import token_norms
 from .transport_map import (
     ATTENTIONS,
     W_BRANCHES,

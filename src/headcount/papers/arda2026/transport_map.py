@@ -12,21 +12,19 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import (
-    LAST_TOKEN,
     Activation,
     Array,
     BadArgument,
-    Query,
     activations,
     check_choice,
     check_finite,
     check_positive,
-    check_query,
     check_shape,
-    equal_by_content,
     head_features,
     precision,
 )
+from ...core._queries import LAST_TOKEN, Query, check_query
+from ...core._results import equal_by_content
 from .model import PooledAttentionParams
 
 ATTENTIONS = ("full", "diagonal")

@@ -17,9 +17,11 @@ import numpy as np
 
 from ...core import BadArgument, float64
 from ...data import DataModel, Dataset
-from ...theory import Observed, iterates_of, slack_table
-from ...training import Built, TrainConfig, build
+from ...theory import Observed, iterates_of
+from ...theory._subject import slack_table
 from ...training import Run as Trained
+from ...training import TrainConfig, build
+from ...training._build import Built
 from . import constants
 from .definition_1 import GoodStart, Heads, check_labels, check_model, good_start, mixture_margins
 from .dm1 import DM1

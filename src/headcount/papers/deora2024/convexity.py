@@ -18,8 +18,10 @@ import numpy as np
 import optax
 from jaxtyping import Float
 
-from ...core import LOGISTIC, Array, check_count, in_float64
-from ...kernels import HessianExtremes, hessian_extremes, loss_function
+from ...core import LOGISTIC, Array, check_count
+from ...core._precision import in_float64
+from ...kernels import hessian_extremes, loss_function
+from ...kernels._hessian import HessianExtremes
 from ...models import over_heads
 from ...training import naive_path
 from .constants import beta_3

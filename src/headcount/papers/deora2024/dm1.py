@@ -24,7 +24,8 @@ from ...core import (
     stream,
     uniform,
 )
-from ...data import Dataset, Measurement, data_models, largest_token_norm
+from ...data import Dataset, Measurement, data_models
+from ...data._base import largest_token_norm
 
 NOISES = ("gaussian", "bounded")
 POSITIONS = ("random", "fixed")

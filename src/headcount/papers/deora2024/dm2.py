@@ -13,7 +13,6 @@ from jaxtyping import Float
 from ...core import (
     Array,
     BadArgument,
-    attention_head,
     check_choice,
     check_count,
     check_nonnegative,
@@ -22,7 +21,9 @@ from ...core import (
     normal,
     stream,
 )
-from ...data import Dataset, Measurement, data_models, largest_token_norm
+from ...core._attention import attention_head
+from ...data import Dataset, Measurement, data_models
+from ...data._base import largest_token_norm
 
 _BATCH = 1024
 """Candidates drawn at a time: fixed, so that a larger n extends the samples of a smaller one."""

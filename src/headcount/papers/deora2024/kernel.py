@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ...core import Array, own_precision
-from ...kernels import Factors, cheapest, flattened, register_features
+from ...kernels import Factors, register_features
+from ...kernels._features import cheapest, flattened
 from .model import HeadGroups, MultiHeadAttention, MultiHeadParams
 
 

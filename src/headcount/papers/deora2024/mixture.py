@@ -17,7 +17,8 @@ from jaxtyping import Float
 
 from ...core import Array
 from ...data import Dataset
-from ...theory import Batch, Box, Fraction, Positive, Record, Shape, Static
+from ...theory import Batch, Box, Fraction, Positive, Record, Static
+from ...theory._record import Shape
 from ...theory.families import log_uniform, safe_norm
 from . import mixture_constants
 from .dm1 import DM1

@@ -13,15 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...core import (
-    Array,
-    BadArgument,
-    attention_head,
-    check_choice,
-    check_count,
-    own_precision,
-    self_attention,
-)
+from ...core import Array, BadArgument, check_choice, check_count, own_precision, self_attention
+from ...core._attention import attention_head
 from ...models import models
 
 READOUTS = ("full", "pooling", "last")

@@ -15,7 +15,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Check, Choice, Given, Positive, Record, Shape, Static, given, quantity
+from ...theory import Check, Choice, Positive, Record, Static, given, quantity
+from ...theory._arguments import Given
+from ...theory._record import Shape
 from ...theory.families import safe_norm
 from . import constants, quantities
 from .constants import Constants

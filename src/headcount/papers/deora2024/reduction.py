@@ -14,7 +14,8 @@ import numpy as np
 import optax
 
 from ...theory import Answer
-from ...training import Run, TrainConfig, UpdateRule, build, from_optax, stack_seeds, train
+from ...training import Run, TrainConfig, build, from_optax, stack_seeds, train
+from ...training._rules import UpdateRule
 from .model import MultiHeadAttention, MultiHeadParams
 from .starts import zero
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...core import check_choice, check_count, check_nonnegative, check_positive
 from ...theory import resized
-from ...training import Built, TrainConfig, build
+from ...training import TrainConfig, build
+from ...training._build import Built
 from . import constants
 from .definition_1 import GoodStart, check_model, good_start
 from .model import READOUTS

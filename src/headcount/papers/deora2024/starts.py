@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from ...core import Array, check_samples, normal, rademacher, stream, substream
-from ...models import expect_model, initialisations
+from ...core import Array, check_samples, normal, rademacher, stream
+from ...core._keys import substream
+from ...models import initialisations
+from ...models._initialisations import expect_model
 from .model import HeadGroups, LinearModel, LinearParams, MultiHeadAttention, MultiHeadParams
 
 

@@ -19,10 +19,12 @@ from jaxtyping import Float, Int
 from ...core import Array, BadArgument, float64
 from ...data import DataModel
 from ...kernels import ntk
-from ...theory import Observed, iterates_of, slack_table, stored_iterates
+from ...theory import Observed, iterates_of, stored_iterates
+from ...theory._subject import slack_table
 from ...theory.domain import MOST_ENTRIES, NotFinite
-from ...training import Built, TrainConfig, build
 from ...training import Run as Trained
+from ...training import TrainConfig, build
+from ...training._build import Built
 from . import quantities as model
 from .constants import Constants, effective_tau1
 from .hessian import hessian_norm

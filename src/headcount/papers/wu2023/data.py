@@ -15,18 +15,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_choice, check_count, check_samples, normal, stream
-from ...data import (
-    IMAGE_CHOICES,
-    IMAGE_SETS,
-    Dataset,
-    Measurement,
-    as_dataset,
-    chosen_images,
-    data_models,
-    load_images,
-    patches,
-    token_norms,
-)
+from ...data import Dataset, Measurement, as_dataset, data_models, load_images, patches
+from ...data._base import token_norms
+from ...data._images import IMAGE_CHOICES, IMAGE_SETS, chosen_images
 
 TOKENS = ("scaled", "raw")
 LAYOUTS = ("row", "column")

@@ -9,7 +9,8 @@ from jax import lax
 from jaxtyping import Float
 
 from ...core import Array, own_precision, self_attention
-from ...kernels import Factors, cheapest, flattened, register_features
+from ...kernels import Factors, register_features
+from ...kernels._features import cheapest, flattened
 from .model import Encoder, EncoderParams
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array, BadArgument, check_choice, float64, own_precision
-from ...kernels import Limit, LimitKernel, register_limit, two_batches
+from ...kernels._convergence import Limit, register_limit
+from ...kernels._limit_kernel import LimitKernel, two_batches
 from .model import Encoder, EncoderParams, output_scale, softmax_scale
 from .starts import ntk_normal
 

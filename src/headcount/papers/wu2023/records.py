@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array
-from ...theory import Choice, Fraction, Positive, Reals, Record, Shape
+from ...theory import Choice, Fraction, Positive, Reals, Record
+from ...theory._record import Shape
 from ...theory.domain import MOST_ENTRIES
 from . import quantities as of
 from .constants import Norms, Sizes

@@ -22,7 +22,8 @@ from ...core import (
 )
 from ...data import DataModel
 from ...theory import resized
-from ...training import TrainConfig, build_data, build_problem
+from ...training import TrainConfig, build_problem
+from ...training._build import build_data
 from .constants import Constants, Norms, Sizes, Symbols, effective_tau1
 from .model import Encoder, EncoderParams
 

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ...core import Array, normal, stream
-from ...models import expect_model, initialisations
+from ...models import initialisations
+from ...models._initialisations import expect_model
 from .model import Encoder, EncoderParams, TwoLayerParams, TwoLayerReLU
 
 _VARIANCES: dict[str, Callable[[int, int], tuple[float, float]]] = {

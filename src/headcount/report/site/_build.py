@@ -16,8 +16,9 @@ from ... import __version__
 from ...core import BadArgument, papers
 from ...core._files import json_text
 from ...core._inside import follow_no_link_below, read_inside, remove_inside
-from ...lab import Store, figures, robustness, robustness_sentence, surviving, tally
+from ...lab import Store, figures, robustness, surviving
 from ...lab._files import write_atomically
+from ...lab._readings import robustness_sentence, tally
 from ...theory import Claim, errata
 from .._tables import WHOSE, chance_sentence
 from ._claims import LogAxis, claim_rows, proof, prose, shown

@@ -13,7 +13,8 @@ from markupsafe import Markup, escape
 from ...core import papers
 from ...core._outside import left_out_if_broken
 from ...core._rounding import round_down
-from ...theory import Certificate, Claim, claims, read_shipped
+from ...theory import Certificate, Claim, claims
+from ...theory._shipped import read_shipped
 
 NOT_ASKED = "not asked"
 """The outcome of a claim that no stored audit asked."""

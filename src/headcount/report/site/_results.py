@@ -16,7 +16,9 @@ from typing import Any
 
 from ...core import BadArgument
 from ...core._inside import read_inside
-from ...lab import KINDS, SCALES, Figure, Store, figures, tally
+from ...lab import SCALES, Figure, Store, figures
+from ...lab._findings import KINDS
+from ...lab._readings import tally
 from .._tables import seeds_text
 from ._pictures import harmless_svg
 

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 
-from ....core import pooled_attention, softmax_covariance_times
+from ....core import pooled_attention
+from ....core._attention import softmax_covariance_times
 from ....theory import Box, Positive, Reals, Record, false
 from ....theory.families import safe_norm
 from ....theory.slow import dot, norm, softmax, times

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....core import pooled_attention
-from ....theory import Ball, Choice, Positive, Reals, Record, Shape, Tokens
+from ....theory import Ball, Choice, Positive, Reals, Record, Tokens
+from ....theory._record import Shape
 from ....theory.families import safe_norm
 from ....theory.slow import activation, dot, flat, norm, quadrature, times
 from .. import twins

@@ -15,13 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ....core import (
-    Array,
-    head_features,
-    in_float64,
-    pooled_attention,
-    softmax_covariance_times,
-)
+from ....core import Array, head_features, pooled_attention
+from ....core._attention import softmax_covariance_times
+from ....core._precision import in_float64
 from ....kernels import Linearised
 from ....lab import Context, Measurement
 from ..model import PooledAttention, PooledAttentionParams

@@ -13,12 +13,10 @@ from ....lab import (
     Figure,
     Finding,
     Trial,
-    chosen_options,
     draw_interval,
     draw_power_law,
     draw_reference_slope,
     fitted_exponent,
-    fitted_slope,
     inside,
     log_log,
     monotone,
@@ -28,6 +26,8 @@ from ....lab import (
     register,
     tick_at,
 )
+from ....lab._readings import chosen_options
+from ....lab._statistics import fitted_slope
 from .errors_at_start import approximation, linearisation
 from .problem import ANCHORS, RADIUS, STEP_FACTORS, complete, teacher_student
 from .reference_numbers import FAITHFUL, RELEASED, WORDS, ReferenceSlope

@@ -13,7 +13,6 @@ from ....lab import (
     Figure,
     Finding,
     Trial,
-    chosen_options,
     difference,
     draw_interval,
     everywhere,
@@ -26,6 +25,7 @@ from ....lab import (
     register,
     tick_at,
 )
+from ....lab._readings import chosen_options
 from . import sentences
 from .problem import complete
 from .recurrent import MODELS, NORMS, memory, recurrent

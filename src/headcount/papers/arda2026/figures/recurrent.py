@@ -72,7 +72,8 @@ def measure_memory(config: dict[str, Any], context: Context) -> dict[str, Any]:
     and the program's working memory are what the compiler reports. For training, the working
     memory of one sample's gradient.
     """
-    from ....training import TrainConfig, build_data, build_model
+    from ....training import TrainConfig
+    from ....training._build import build_data, build_model
 
     chosen = TrainConfig.of(config)
     data = build_data(chosen)

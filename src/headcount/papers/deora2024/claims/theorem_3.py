@@ -8,7 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ....theory import Check, Given, Positive, Record, Sides, false, given
+from ....theory import Check, Positive, Record, Sides, false, given
+from ....theory._arguments import Given
 from .. import constants, twins_constants, twins_runs
 from ..constants import HESSIAN_TIERS, START_LOSS, Constants, state
 from ..fits import RUNS, fit_labelled, shape

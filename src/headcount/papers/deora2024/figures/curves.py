@@ -15,13 +15,13 @@ from ....lab import (
     Finding,
     Measurement,
     Trial,
-    chosen_options,
     inside,
     open_choices,
     over_seeds,
     register,
     threshold,
 )
+from ....lab._readings import chosen_options
 from .training_run import run_config
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import OURS, Finding, Source, chosen_options, monotone
+from ....lab import OURS, Finding, Source, monotone
+from ....lab._readings import chosen_options
 from .curves import (
     DM2_DEFAULTS,
     by_heads,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
-    NOT_NEGATIVE,
     Context,
     Figure,
     Finding,
@@ -22,6 +21,7 @@ from ....lab import (
     share,
     threshold,
 )
+from ....lab._drawing import NOT_NEGATIVE
 from .curves import DM1_DEFAULTS, reference_line
 from .fig2 import GAMMA_ATTN
 from .training_run import problem_of, run_config

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from ....models.text import TextClassifier, TextParams
-    from ....training import FineTuning
+    from ....training._finetuning import FineTuning
 
 Seen: TypeAlias = list[tuple[float, float]]
 
@@ -37,7 +37,9 @@ def load_task(config: Mapping[str, Any]) -> Task:
 
     Every seed has its own subset, its own new read-out and its own order.
     """
-    from ....data import load_reviews, located, restrict_vocabulary, some_reviews
+    from ....data._checkpoints import located
+    from ....data._reviews import load_reviews, some_reviews
+    from ....data._tokens import restrict_vocabulary
 
     seed, name = config["seed"], config["data"]
     train = some_reviews(load_reviews(name, "train"), config["sentences"], seed)
@@ -56,7 +58,8 @@ def encoder_of(
     folder: Any, sentences: list[str], config: Mapping[str, Any]
 ) -> tuple[TextClassifier, TextParams, Any]:
     """Classifier, parameters and token numbers: pretrained, or the tiny random encoder."""
-    from ....data import tokenise, tokenise_words
+    from ....data import tokenise
+    from ....data._tokens import tokenise_words
     from ....models.text import load_checkpoint, random_encoder
 
     pooling, seed = config["pooling"], config["seed"]
@@ -76,7 +79,7 @@ def measure_finetuning(config: dict[str, Any], context: Context) -> dict[str, An
 
     Training numbers are means over the batches since the last record, before each update.
     """
-    from ....training import losses_and_hits
+    from ....training._finetuning import losses_and_hits
 
     task = load_task(config)
     training = training_of(config, task)
@@ -101,7 +104,8 @@ def measure_finetuning(config: dict[str, Any], context: Context) -> dict[str, An
 
 def training_of(config: Mapping[str, Any], task: Task) -> FineTuning:
     """AdamW with the numbers of the trial."""
-    from ....training import FineTuning, adamw
+    from ....training import adamw
+    from ....training._finetuning import FineTuning
 
     rule = adamw(config["eta"], config["weight_decay"], batch_size=config["batch_size"])
     return FineTuning(task.model, rule)
@@ -233,7 +237,8 @@ def text_setting(
     settings: Mapping[str, Any], options: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What all trials share, and the coordinates that say which model, data and heads."""
-    from ....data import chosen_reviews, planned_checkpoint
+    from ....data._checkpoints import planned_checkpoint
+    from ....data._reviews import chosen_reviews
 
     model = planned_checkpoint(options["model"], tiny=True)
     data = chosen_reviews(options["data"], download=False)
@@ -254,7 +259,7 @@ def text_setting(
 
 def head_counts(settings: Mapping[str, Any], shared: Mapping[str, Any]) -> list[int]:
     """The scale's numbers of heads; of a user's encoder, those that it can have, and all of its."""
-    from ....data import located
+    from ....data._checkpoints import located
     from ....models.text import read_config
 
     wanted, model = list(settings["head_counts"]), shared["model"]
@@ -272,7 +277,8 @@ def head_counts(settings: Mapping[str, Any], shared: Mapping[str, Any]) -> list[
 
 def fetch_text(trials: Sequence[Trial]) -> None:
     """Download what was asked for by name; then read it once, so that a bad file stops the run."""
-    from ....data import chosen_reviews, located
+    from ....data._checkpoints import located
+    from ....data._reviews import chosen_reviews
 
     for data in {str(trial.config["data"]) for trial in trials}:
         chosen_reviews(data)

@@ -52,7 +52,7 @@ def measure_text_kernel(config: dict[str, Any], context: Context) -> dict[str, A
     |theta_0| by block, and the loss on these sentences.
     """
     from ....data import batches
-    from ....training import losses_and_hits
+    from ....training._finetuning import losses_and_hits
 
     task = load_task(config)
     training = training_of(config, task)

@@ -1,5 +1,5 @@
 """The statements of wu2023, one file each; `wu2023.claims["lemma-1"]` is one of them."""
 
-from ....theory import offer_claims
+from ....theory._registry import offer_claims
 
 offer_claims(__name__)

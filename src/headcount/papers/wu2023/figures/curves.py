@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lab import COLOURS, EVERYWHERE
+from ....lab import COLOURS
+from ....lab._drawing import EVERYWHERE
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -26,7 +26,7 @@ def measure_text(config: dict[str, Any], context: Context) -> dict[str, Any]:
     import jax
 
     from ....core import stream
-    from ....data import load_sentences
+    from ....data._text import load_sentences
 
     sentences = load_sentences(config["text"], config["shortest"])
     order = np.asarray(
@@ -53,7 +53,7 @@ def _word_vectors(
 ) -> Float[Array, "n T d"]:
     """Words by a random table of the whole text, or by the vectors of the data folder."""
     from ....core import BadArgument
-    from ....data import embedded, random_table, read_vectors, vectors_file
+    from ....data._text import embedded, random_table, read_vectors, vectors_file
 
     if config["vectors"] == "random":
         table = random_table(sentences, config["d"])
@@ -74,7 +74,8 @@ def pretrained_tokens(
     kind "pretrained": rows of its word table; "hidden": the last layer's tokens.
     """
     from ....core import cast
-    from ....data import located, pad, tokenise
+    from ....data import pad, tokenise
+    from ....data._checkpoints import located
     from ....models.text import load_checkpoint
 
     folder = located(identity)
@@ -135,7 +136,8 @@ def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
     """One random draw of sentences per run, for the random table and for what stands beside it."""
-    from ....data import chosen_text, find_checkpoint, vectors_file
+    from ....data import find_checkpoint
+    from ....data._text import chosen_text, vectors_file
 
     text, asked = chosen_text(options["text"]), options["vectors"]
     vectors = {"random": "random"}

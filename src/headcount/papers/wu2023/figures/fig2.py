@@ -17,7 +17,6 @@ from ....lab import (
     Finding,
     Source,
     Trial,
-    chosen_options,
     inside,
     mean,
     monotone,
@@ -27,6 +26,7 @@ from ....lab import (
     separation,
     threshold,
 )
+from ....lab._readings import chosen_options
 from .curves import by_seed, draw_curve, finish, numbers, with_stability
 from .descent import drift, run_settings
 from .sentences import KERNEL, LINEAR, SETTLED, STABLE

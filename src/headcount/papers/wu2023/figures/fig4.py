@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import (
-    NOT_NEGATIVE,
     SANITY,
     Finding,
     difference,
@@ -22,6 +21,7 @@ from ....lab import (
     threshold,
     tick_at,
 )
+from ....lab._drawing import NOT_NEGATIVE
 from .curves import SCALINGS, by_seed, finish, numbers
 from .images import average_log_ratio, draw_scalings, image_figure
 from .sentences import ALIKE as SIMILAR

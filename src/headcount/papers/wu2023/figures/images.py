@@ -9,16 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ....core import Array
-from ....lab import (
-    NOT_NEGATIVE,
-    Context,
-    Figure,
-    Finding,
-    Measurement,
-    Trial,
-    open_choices,
-    register,
-)
+from ....lab import Context, Figure, Finding, Measurement, Trial, open_choices, register
+from ....lab._drawing import NOT_NEGATIVE
 from .curves import SCALINGS, STYLES, draw_curve, finish
 from .tails import QUANTILES, TAIL_OUTPUTS, tail_of
 
@@ -66,7 +58,8 @@ def measure_vit(config: dict[str, Any], context: Context) -> dict[str, Any]:
     import jax.numpy as jnp
 
     from ....core import precision, stream
-    from ....training import EpochState, EpochTraining, cross_entropy, sign_regression
+    from ....training import EpochTraining, cross_entropy, sign_regression
+    from ....training._epochs import EpochState
     from ..model import softmax_scale
     from ..vit import VisionTransformer, collapse, vision_start
 
@@ -273,7 +266,7 @@ def image_trials(
     **changed: Any,
 ) -> list[Trial]:
     """One run per width, scaling and seed, on the data that this machine has."""
-    from ....data import chosen_images
+    from ....data._images import chosen_images
 
     dataset = chosen_images(options["dataset"], download=False)
     result = []
@@ -289,7 +282,7 @@ def image_trials(
 
 def fetch_images(trials: Sequence[Trial]) -> None:
     """Download MNIST where it was asked for by name and is not at hand."""
-    from ....data import chosen_images
+    from ....data._images import chosen_images
 
     for dataset in {str(trial.config["dataset"]) for trial in trials}:
         chosen_images(dataset)

@@ -1,0 +1,19 @@
+"""Words and tables as Markdown, for the pages that are generated."""
+
+from __future__ import annotations
+
+import html
+import re
+
+
+def escape(text: str) -> str:
+    """Prose as Markdown that shows exactly these characters; `names` in backticks stay code."""
+    parts = re.split(r"(`[^`\n]+`)", text)
+    plain = (re.sub(r"([\\*_\[\]#|{}])", r"\\\1", html.escape(p, quote=False)) for p in parts[::2])
+    return "".join(a + b for a, b in zip(plain, [*parts[1::2], ""], strict=True))
+
+
+def table(headings: list[str], rows: list[list[str]]) -> list[str]:
+    """A Markdown table."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return ["| " + " | ".join(cell.replace("\n", " ") for cell in line) + " |" for line in lines]
