@@ -1,7 +1,13 @@
-"""Boxes per second of `verify`: float64 intervals by the thousand beside balls one by one."""
+"""Boxes per second of `verify`: float64 intervals by the thousand beside balls one by one.
+
+    python -m benchmarks.verify
+
+prints both rates and their ratio for a few lemmas.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -55,13 +61,19 @@ def rates(own: Any) -> tuple[float, float]:
 
 
 def run() -> dict[str, Any]:
-    """Both rates of each lemma."""
-    rows = []
-    for own in (third_moment, softmax_moves, means):
-        slow, fast = rates(own)
-        rows.append({"lemma": own.id, "balls": slow, "intervals": fast, "ratio": fast / slow})
-    targets = [
-        target(f"{row['lemma']}: boxes a second, intervals over balls", row["ratio"], at_least=10)
-        for row in rows
+    """Both rates of each lemma, side by side."""
+    rows = [
+        {"lemma": own.id, "balls": slow, "intervals": fast, "ratio": fast / slow}
+        for own in (third_moment, softmax_moves, means)
+        for slow, fast in (rates(own),)
     ]
-    return {"name": "verify", "figures": rows, "targets": targets}
+    worst = min(row["ratio"] for row in rows)
+    return {
+        "name": "verify",
+        "rows": rows,
+        "targets": [target("boxes per second beside balls", worst, at_least=20)],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(), indent=1))

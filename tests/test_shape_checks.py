@@ -19,7 +19,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "models": lambda: MODEL(PARAMS, FLAT),
     "data": lambda: data.clip_to_ball(np.ones(3, int)),
     "papers": lambda: arda2026.TransportTeacher(T=3, d=2, pool=8).transport(0, FLAT),
-    "training": lambda: training.train(MODEL, PARAMS, FLAT, FLAT, rule=training.gd(0.1), steps=1),
+    "training": lambda: training.cross_entropy(np.ones((2, 3)), np.int32(1)),
     "kernels": lambda: kernels.smallest_eigenvalue(FLAT),
     "theory": lambda: families.into_ball(np.ones(3, int)),
 }

@@ -98,6 +98,9 @@ def test_ctrl_c_says_what_is_saved_and_how_to_go_on(
         "--out", str(tmp_path), "--workers", workers, TOY_PAUSE="0.3" if workers == "2" else "0.05",
     )  # fmt: skip
     wait_for(lambda: finished(tmp_path) >= 2)
+    if workers == "2":  # both end at once: the next trials must have begun
+        wait_for(lambda: len(list((tmp_path / "running").glob("*.json"))) >= 1)
+        time.sleep(0.5)
     os.killpg(process.pid, number)
     _, errors = process.communicate(timeout=600)
     assert process.returncode == 130, errors

@@ -63,7 +63,7 @@ def test_the_example_works_as_a_file(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     keys = {"claim", "variant", "worst_ratio", "violated", "instances", "certificate"}
-    assert keys | {"proved", "sizes", "instance", "per_size", "growth"} == set(found)
+    assert keys | {"proved", "sizes", "instance", "per_size", "growth", "called"} == set(found)
     assert found["claim"] == "my_lemma.py:softmax_is_half_lipschitz"
     assert not found["violated"]
     assert 0.99 < found["worst_ratio"] <= 1 + 1e-9

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ._refuted import refuted_page as refuted_page
     from ._registry import claims as claims
     from ._search import Budget as Budget
+    from ._setting import PlainSetting as PlainSetting
     from ._setting import resized as resized
     from ._shipped import shipped_certificates as shipped_certificates
     from ._spaces import Ball as Ball

@@ -119,5 +119,5 @@ def test_with_the_square_root_of_T_pooling_is_wrong() -> None:
     one, zero = np.ones(1), np.zeros((1, 1, 1))
     i = Model(X=np.ones((1, 4, 1)), y=one, k=one, U=zero, W=zero, readout="pooling")
     claim = claims["deora2024/lemma-5-gradient"]
-    np.testing.assert_allclose(judge(claim, i, "printed").ratio, 2.0)
+    np.testing.assert_allclose(judge(claim, i, "same-constant").ratio, 2.0)
     np.testing.assert_allclose(judge(claim, i, "corrected").ratio, 1.0)
