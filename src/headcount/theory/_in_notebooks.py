@@ -35,7 +35,8 @@ class ClaimShown:
         return f"$$ {self.latex} $$" if self.latex else None
 
     def _repr_html_(self: Any) -> str:
-        heading = ", ".join(part for part in (self.id, self.equations, str(self.kind)) if part)
+        own = self.id if self.id != self.title else ""
+        heading = ", ".join(part for part in (own, self.equations, str(self.kind)) if part)
         rows = [
             [f"{name} (default)" if name == self.default else name, form.text, form.called or "-"]
             for name, form in self.forms.items()
@@ -91,6 +92,9 @@ class AnswerShown(Shown):
 
 class Answers(list[Any]):
     """The answers of several theorems: a list that is a table in a notebook."""
+
+    def __repr__(self) -> str:
+        return one_line("Answers", [f"{one.source} {one.variant}: {one.shown}" for one in self])
 
     def _repr_html_(self) -> str:
         rows = [(one.source, one.variant, one.shown, one.taken or one.note) for one in self]
