@@ -105,7 +105,8 @@ def _alike(one: str, other: str, unit: str) -> bool:
 
 def commands_of(block: str) -> list[str]:
     """The lines of a block that are commands."""
-    return [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
+    lines = block.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
 def shell_commands(text: str) -> list[str]:
@@ -134,7 +135,7 @@ def run_long(command: str) -> str:
     elif program == "headcount":
         app.parse_args(words, exit_on_error=False, print_error=False)
         elsewhere = {"DATA", "~/data", "--all", "explore"} & set(words)  # data, hours, a server
-        elsewhere |= {word for word in words if "HOST" in word}
+        elsewhere |= {word for word in words if "HOST" in word or word.startswith("/shared")}
         results = words[0] not in ("report", "show") or Path("headcount-results").exists()
         if results and not elsewhere:
             return run_command(shlex.join(reduced(words)))
