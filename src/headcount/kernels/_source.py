@@ -19,11 +19,13 @@ from ..core import (
     check_shape,
     precision,
 )
+from ..core import _tree as tree
 from ..core._checks import check_finite_leaves
 from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
+from ..models._called import differentiated
 from ._contract import contract_parts, empty_aligned
 from ._features import Factors, structured_features
-from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile
+from ._generic import jacobian_features, output_size, vector_product_tile
 from ._traced import Part, traced_features
 
 METHODS = ("auto", "structured", "jacobian", "vector-products")
@@ -95,7 +97,7 @@ class Problem:
 
 
 def prepare(
-    model: Any, params: Any, x: Any, *, frozen: tuple[str, ...], dtype: str, method: str
+    model: Any, params: Any, x: Any, *, names: tuple[str, ...], dtype: str, method: str
 ) -> tuple[Problem, Samples]:
     """Check model, parameters and samples, and bring both to one precision."""
     with precision(dtype):
@@ -107,9 +109,10 @@ def prepare(
         params = jax.tree.map(lambda leaf: _numbers("params", leaf, dtype), params)
         check_params(model, params)
         samples = check_inputs("x1", x, model, dtype)
-        names = kept_blocks(params, frozen)
         method = "structured" if method == "auto" else method
         structured = structured_features(model) is not None and method == "structured"
+        if structured and not set(names) <= set(tree.blocks(params)):  # its features are by block
+            method, structured = "jacobian", False
         prepared = _prepared(model, params) if structured else params
         one = sample_shapes(samples)
         sample = (jax.tree.structure(one), tuple((s.shape, s.dtype) for s in jax.tree.leaves(one)))
@@ -176,9 +179,10 @@ def _layout(
 
         outputs = output_size(model, abstract(*params), samples())
         batch = samples(_MARKER)
-        program, shapes = jax.make_jaxpr(
-            partial(_vmapped, model, names, method), return_shape=True
-        )(abstract(*prepared), batch)
+        with differentiated(model):
+            program, shapes = jax.make_jaxpr(
+                partial(_vmapped, model, names, method), return_shape=True
+            )(abstract(*prepared), batch)
     arrays = [v.aval.shape for e in program.eqns for v in e.outvars]
     largest = max((math.prod(s) // _MARKER for s in arrays if _MARKER in s), default=0)
     factors = {part: tuple(f.shape[1:] for f in block) for part, block in shapes.items()}

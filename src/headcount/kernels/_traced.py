@@ -35,9 +35,10 @@ class Program:
     def __init__(self, model: Any, params: Any, x: Any, names: Sequence[str]) -> None:
         self.model, self.params = as_trained(model, params)
         self.leaves, structure = jax.tree.flatten(self.params)
-        owners = {n: jax.tree.map(lambda _, n=n: n, b) for n, b in tree.blocks(self.params).items()}
-        owned = jax.tree.leaves(tree.with_blocks(self.params, owners))
-        self.owner = [name if name in names else None for name in owned]
+        held = tree.subtrees(self.params, names)
+        owners = {name: [name] * len(leaves) for name, leaves in held.items()}
+        owned = tree.with_subtrees(jax.tree.map(lambda _: "", self.params), owners)
+        self.owner = [name or None for name in jax.tree.leaves(owned)]
 
         def flat(leaves: Any, x: Any) -> Any:
             return jnp.ravel(self.model(jax.tree.unflatten(structure, leaves), x))
@@ -94,7 +95,13 @@ class Program:
         first: dict[tuple[Any, ...], Use] = {}
         for use, a, g in zip(self.uses, inputs, flows, strict=True):
             key = (use.leaf, use.at)
-            pair = a[None], jax.vmap(use.cotangent)(g)  # (1, B, R, p), (o, B, R, q)
+            # (1, B, R, p), (o, B, R, q), in the leaf's precision where the program takes a lower
+            kind = jnp.asarray(self.leaves[use.leaf]).dtype
+            ids = jnp.issubdtype(a.dtype, jnp.integer)
+            pair = (
+                a[None] if ids else a[None].astype(kind),
+                jax.vmap(use.cotangent)(g).astype(kind),
+            )
             lead = first.setdefault(key, use)
             if use.groups != lead.groups:
                 pair = pair[::-1]
