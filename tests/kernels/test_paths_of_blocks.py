@@ -188,3 +188,25 @@ def test_what_a_model_of_ones_own_raises_names_it_and_its_sample() -> None:
     vector = kernels.model_function(encoder, X[0])
     with pytest.raises(BadArgument, match="take one output"):
         kernels.hessian_extremes(vector, PARAMS)
+
+
+def test_margins_of_classes_are_the_least_lead_of_the_right_output() -> None:
+    """The direction attains the margin, and no other that was tried has more."""
+    net, x, classes = Net(0), X[:, 0], np.array([0, 1, 2, 0, 1])
+    _, params = models.split_module(net)
+    margin = kernels.ntk_margin(net, None, x, classes)
+    assert margin.status == "separable"
+    theta = margin.direction(net, None, x)
+    leads = kernels.direction_margins(net, params, theta, x, classes)
+    np.testing.assert_allclose(leads.min(), margin.gamma, rtol=1e-9)
+    assert margin.lower <= margin.gamma <= margin.upper <= margin.lower * (1 + 1e-6)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        other = jax.tree.map(lambda t, rng=rng: t + 0.2 * rng.normal(size=t.shape), theta)
+        assert kernels.direction_margins(net, params, other, x, classes).min() <= margin.upper
+    fit = {"rule": training.gd(0.1), "steps": 1, "loss": "cross-entropy", "dtype": "float64"}
+    run = training.train(net, None, x, classes, record=kernels.tangent_kernel, **fit)
+    path = kernels.margin_path(run.records["tangent_kernel"], classes)
+    np.testing.assert_allclose(path[0].gamma, margin.gamma, rtol=1e-6)
+    with pytest.raises(BadArgument, match="are no classes of 3 outputs"):
+        kernels.ntk_margin(net, None, x, classes + 1)

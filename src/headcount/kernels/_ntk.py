@@ -46,6 +46,11 @@ if TYPE_CHECKING:
 
 _LARGEST_SHOWN = 500
 """Rows of a kernel whose eigenvalues a notebook shows."""
+_TOO_LARGE: dict[str, tuple[str, ...]] = {
+    "auto": ("the factors of four samples would take more than an eighth of the memory",),
+    "vector-products": (),
+}
+"""Why it is vector products."""
 _TILE_BYTES = 1 << 27
 """The matrices of one tile, token pairs included, stay below this."""
 
@@ -274,7 +279,7 @@ def planned(
         scratch=side * side * _tile_bytes(problem) + chunk * working,
         file=copies * one_kernel if to_file else 0,
         available=limit,
-        ways=() if problem.method == "vector-products" else problem.layout.ways,
+        ways=problem.layout.ways if problem.method != "vector-products" else _TOO_LARGE[method],
     )
     return problem, x1, x2, plan
 

@@ -42,6 +42,9 @@ class Layout(NamedTuple):
     temporaries: int
     """Numbers in the intermediate arrays of one sample, estimated as four of the largest."""
 
+    whole: tuple[str, ...] = ()
+    """Paths of the matrices that have no factors."""
+
     @property
     def numbers(self) -> int:
         """How many numbers the features of one sample hold."""
@@ -57,7 +60,8 @@ class Layout(NamedTuple):
     def ways(self) -> tuple[str, ...]:
         """How each part of the kernel is made, in words."""
         ways = (_way(name, shapes) for (name, _), shapes in self.factors.items())
-        return tuple(dict.fromkeys(ways))
+        told = (f"no factors, as it enters otherwise than by products: {p}" for p in self.whole)
+        return tuple(dict.fromkeys([*ways, *told]))
 
 
 def _way(name: str, shapes: tuple[tuple[int, ...], ...]) -> str:
@@ -179,14 +183,15 @@ def _layout(
 
         outputs = output_size(model, abstract(*params), samples())
         batch = samples(_MARKER)
+        whole: list[str] = []
         with differentiated(model):
             program, shapes = jax.make_jaxpr(
-                partial(_vmapped, model, names, method), return_shape=True
+                partial(_vmapped, model, names, method, told=whole), return_shape=True
             )(abstract(*prepared), batch)
     arrays = [v.aval.shape for e in program.eqns for v in e.outvars]
     largest = max((math.prod(s) // _MARKER for s in arrays if _MARKER in s), default=0)
     factors = {part: tuple(f.shape[1:] for f in block) for part, block in shapes.items()}
-    return Layout(outputs, factors, 4 * largest)
+    return Layout(outputs, factors, 4 * largest, tuple(whole))
 
 
 def _shapes(tree: Any) -> tuple[Any, tuple[tuple[int, ...], ...]]:
@@ -328,7 +333,12 @@ def tile_count(n1: int, n2: int, tile: int, *, symmetric: bool) -> int:
 
 
 def sample_features(
-    model: Any, names: tuple[str, ...], method: str, prepared: Any, x: Any
+    model: Any,
+    names: tuple[str, ...],
+    method: str,
+    prepared: Any,
+    x: Any,
+    told: list[str] | None = None,
 ) -> dict[Part, Factors]:
     """Factors (o, R, p) of one sample, blocks that are not named left out."""
     if method != "structured":
@@ -336,15 +346,20 @@ def sample_features(
         return {(name, 0): factors for name, factors in jacobian.items()}
     fast = structured_features(model)
     if fast is None:
-        return traced_features(model, prepared, x, names)
+        return traced_features(model, prepared, x, names, told)
     features = fast.features(model, prepared, x)
     return {(name, 0): tuple(factor[None] for factor in features[name]) for name in names}
 
 
 def _vmapped(
-    model: Any, names: tuple[str, ...], method: str, prepared: Any, x: Any
+    model: Any,
+    names: tuple[str, ...],
+    method: str,
+    prepared: Any,
+    x: Any,
+    told: list[str] | None = None,
 ) -> dict[Part, Factors]:
-    return jax.vmap(partial(sample_features, model, names, method, prepared))(x)
+    return jax.vmap(partial(sample_features, model, names, method, prepared, told=told))(x)
 
 
 _batch = jax.jit(_vmapped, static_argnums=(0, 1, 2))

@@ -47,6 +47,13 @@ class Program:
         self.inputs = jax.tree.leaves(x)
         self.whole, self.uses = self._found()
 
+    @property
+    def without_factors(self) -> list[str]:
+        """The paths of arrays that enter otherwise than by products, whose gradient is whole."""
+        found, _ = jax.tree_util.tree_flatten_with_path(self.params)
+        paths = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in found]
+        return [paths[k] for k in sorted(self.whole) if found[k][1].ndim > 1]
+
     def run(self, walk: Walk, leaves: Sequence[Any], inputs: Sequence[Any]) -> Any:
         """The outputs of one walk."""
         views: list[View | None] = [
@@ -120,9 +127,17 @@ class Program:
         return {(name, k): one for name, parts in merged.items() for k, one in enumerate(parts)}
 
 
-def traced_features(model: Any, params: Any, x: Any, names: Sequence[str]) -> dict[Part, Factors]:
-    """The factors of one sample; a block that does not enter has none."""
-    return Program(model, params, x, names).factors()
+def traced_features(
+    model: Any, params: Any, x: Any, names: Sequence[str], told: list[str] | None = None
+) -> dict[Part, Factors]:
+    """The factors of one sample; a block that does not enter has none.
+
+    `told` is given the paths of the arrays that have no factors.
+    """
+    program = Program(model, params, x, names)
+    if told is not None:
+        told += program.without_factors
+    return program.factors()
 
 
 def _merged(parts: list[Factors]) -> list[Factors]:
