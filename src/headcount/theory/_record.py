@@ -249,6 +249,10 @@ def record_of(name: str, spaces: Mapping[str, Space]) -> type[Record]:
     for key, space in spaces.items():
         for block, axes in space.blocks.items():
             own = below(key, block)
+            for axis in axes:
+                if isinstance(axis, str) and axis not in sized:
+                    fix = f'write Size("{axis}", 1, 8) in its place'
+                    raise BadArgument(key, axis, "is a letter without a range", fix=fix)
             names = [
                 axis.name if isinstance(axis, Size) else str(axis) if axis else f"{own}.{k}"
                 for k, axis in enumerate(axes)
