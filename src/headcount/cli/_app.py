@@ -15,6 +15,7 @@ from .. import __version__
 from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
+from ._doctor import doctor_command
 from ._explain import explain_command
 from ._explore import explore_command
 from ._falsify import falsify_command
@@ -54,6 +55,7 @@ app.command(status_command, name="status")
 app.command(show_command, name="show")
 app.command(report_command, name="report")
 app.command(explore_command, name="explore")
+app.command(doctor_command, name="doctor")
 
 # `headcount --install-completion` writes the script for the shell in use (bash, zsh, fish).
 app.register_install_completion_command(help="Install completion for your shell and exit.")
