@@ -22,6 +22,7 @@ from ..core import BadArgument, float64
 from ..core._named import Call, Named
 from ..core._rounding import ordered
 from ._arguments import Arguments, Function, Given, RightSide, SlowConstants
+from ._asked import check_fields
 from ._forms import Form, quoted
 from ._frequency import Experiment
 from ._in_notebooks import ClaimShown
@@ -289,15 +290,7 @@ class Claim(ClaimShown, Named):
     def instance(self, **fields: Any) -> Instance:
         """An instance from its fields, for `judge`."""
         assert self.on is not None, f"{self.id} speaks about no record"
-        if unknown := sorted(fields.keys() - self.on.__dataclass_fields__.keys()):
-            known = ", ".join(self.on.__dataclass_fields__)
-            raise BadArgument("instance", unknown[0], "is no field", fix=f"its fields are {known}")
-        if missing := [
-            n for n in self.on.spaces if n in self.on.__dataclass_fields__.keys() - fields.keys()
-        ]:
-            raise BadArgument(
-                "instance", sorted(fields), "is not whole", fix=f"add {', '.join(missing)}"
-            )
+        check_fields(self.on, fields)
         return self.on(**{
             name: value if isinstance(value, int | str) else np.asarray(value, dtype=np.float64)
             for name, value in fields.items()

@@ -15,6 +15,7 @@ import numpy as np
 from ..core import HeadcountError, Paper, check_count, check_fraction, check_positive, papers
 from ..core._outside import left_out_if_broken
 from ..training import TrainConfig, run_config
+from ..training._build import check_problem
 from ._count import Answer, Progress, over_seeds, theorem_answers
 from ._practice import practice
 from ._promise import Promised, claims_about, promised, settings_of
@@ -95,7 +96,6 @@ def compare(
     answers = []
     for paper in asked:
         if paper.setting is not None and paper.models:
-            tell(f"{paper.key}: {paper.title}")
             # A paper that was asked for by name must answer; one from outside may fail beside ours.
             must = keys is not None or paper.key in papers.ours
             with left_out_if_broken(f"paper {paper.key!r}", ours=must):
@@ -117,6 +117,8 @@ def _compared(
 ) -> Compared:
     model = next(iter(paper.models))
     config = TrainConfig.of({**problem, "model": model})
+    check_problem(config)
+    tell(f"{paper.key}: {paper.title}")
     first = run_config(config.model_copy(update={"steps": 1}))
     start = float(np.median(np.atleast_2d(first.loss)[:, 0]))
     target = share * start if loss is None else loss
