@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ._asked import claim_of
 from ._claim import Claim
 from ._corpus import known_instances
 from ._errata import Erratum, errata
@@ -58,8 +59,12 @@ def _told(form: Form) -> dict[str, Any]:
     return {**kept, "refuted": form.fails, "called": form.called}
 
 
-def explain(claim: Claim) -> Explanation:
-    """Look everything up; the known hardest instances are evaluated, nothing is searched."""
+def explain(claim: Claim | str) -> Explanation:
+    """What is known of a claim, or the claim of this name; nothing is searched.
+
+    The hardest instances that are known are evaluated.
+    """
+    claim = claim_of(claim)
     named = {*claim.errata, *(v.erratum for v in claim.variants.values() if v.erratum)}
     notes = [
         erratum for erratum in errata.of_paper(claim.paper) if erratum.id.split("/")[1] in named

@@ -34,6 +34,7 @@ from ..core import Array, BadArgument
 from ._claim import Family, Hypothesis
 from ._possible_sizes import first_possible
 from ._pytree import axes_of, instance_class
+from ._space import check_letters
 from ._spaces import ArraySpace, Size, Sizes, Space, below
 from .domain import Domain
 
@@ -249,6 +250,7 @@ def record_of(name: str, spaces: Mapping[str, Space]) -> type[Record]:
     for key, space in spaces.items():
         for block, axes in space.blocks.items():
             own = below(key, block)
+            check_letters(key, axes, sized)
             names = [
                 axis.name if isinstance(axis, Size) else str(axis) if axis else f"{own}.{k}"
                 for k, axis in enumerate(axes)

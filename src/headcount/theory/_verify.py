@@ -26,6 +26,7 @@ import numpy as np
 from flint import arb
 
 from ..core import BadArgument, check_count, check_nonnegative
+from ._asked import claim_of
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, hull
 from ._cells import (
@@ -57,13 +58,17 @@ TOLERANCE = 1e-9
 
 
 def verify(
-    lemma: Claim,
+    lemma: Claim | str,
     variant: str | None = None,
     *,
     boxes: int = 20_000,
     tolerance: float = TOLERANCE,
 ) -> Verification:
-    """Prove lhs <= rhs on the whole domain, or find a counterexample, or say what stays open."""
+    """Prove lhs <= rhs on the whole domain, or find a counterexample, or say what stays open.
+
+    `lemma` is a lemma or the name of a fact.
+    """
+    lemma = claim_of(lemma)
     name = lemma.variant(variant)
     most = check_count("boxes", boxes)
     check_nonnegative("tolerance", tolerance)
