@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -145,8 +146,12 @@ def _part(text: str) -> str:
     if text.startswith("$") and len(text) > 2:
         return _formula(text[1:-1]) or shown
     for pattern, tag in _SIMPLE:
-        shown = re.sub(pattern, lambda m, tag=tag: f"<{tag}>{m[m.lastindex]}</{tag}>", shown)
+        shown = re.sub(pattern, functools.partial(_marked, tag), shown)
     return shown.replace("&lt;=", "≤").replace("&gt;=", "≥").replace("sqrt(", "√(")
+
+
+def _marked(tag: str, found: re.Match[str]) -> str:
+    return f"<{tag}>{found[found.lastindex or 0]}</{tag}>"
 
 
 def _formula(latex: str) -> str:
