@@ -9,8 +9,12 @@
     for (const [place, name] of Object.entries(names))
       for (const part of document.querySelectorAll(place)) if (part.ariaLabel !== name) part.ariaLabel = name;
     document.querySelectorAll(".md-code__nav").forEach(function (part, number) {
-      if (part.role !== "group") part.role = "group";
       if (part.ariaLabel !== "Code " + (number + 1)) part.ariaLabel = "Code " + (number + 1);
+    });
+    document.querySelectorAll(".md-nav[aria-labelledby]").forEach(function (part, number) {
+      const label = document.getElementById(part.getAttribute("aria-labelledby"));
+      part.removeAttribute("aria-labelledby");
+      part.ariaLabel = (label ? label.textContent.trim() : "Section") + " (" + (number + 1) + ")";
     });
   }
   new MutationObserver(mark).observe(document.documentElement, { childList: true, subtree: true });
