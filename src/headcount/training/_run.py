@@ -143,7 +143,8 @@ class Run(Shown):
             extra = tuple(f"{name}_axis{k}" for k in range(values.ndim - 2))
             variables[name] = (("seed", "recorded_step", *extra), values)
         for label, tree in self._parameter_sets().items():
-            for block, leaf in named_leaves(tree).items():
+            for path, leaf in named_leaves(tree).items():
+                block = path.replace("/", "_")
                 axes = tuple(f"{block}_axis{k}" for k in range(leaf.ndim - 1))
                 variables[f"{label}_{block}"] = (("seed", *axes), leaf)
         coordinates = {"seed": list(self.seeds), "recorded_step": self.recorded_steps}
