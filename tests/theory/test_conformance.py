@@ -31,12 +31,11 @@ from headcount.theory import (
     recheck,
     shipped_certificates,
 )
-from headcount.theory._claim import generator
 from headcount.theory._falsify import Falsification
 from headcount.theory._frequency import Interval, clopper_pearson
-from headcount.theory._pytree import arrays_of
-from headcount.theory._slow_sides import slow_checks, slow_data, slow_sides
+from headcount.theory.domain import arrays_of
 from headcount.theory.slow import FLOATS
+from headcount.theory.slow_sides import slow_checks, slow_data, slow_sides
 
 BUDGET = Budget(random=1000, restarts=4, steps=0)
 """Draws and hops around the worst of them. Ascents are compiled for minutes, so they are left to
@@ -76,11 +75,11 @@ def tame_instances(claim: Claim) -> list[object]:
     """Four of 32 draws, tamest first: many digits are asked for where float64 can give them."""
     if not claim.families:
         assert claim.experiment is not None
-        rng = generator(stream(1, "conformance", claim.id))
+        rng = np.random.default_rng(list(claim.id.encode()))
         batch = claim.experiment.draw(claim.experiment.cases[0], rng, 1)
         return [jax.tree.map(lambda leaf: leaf[0], batch)]
     family = claim.families[0]
-    batch = family.draw(generator(stream(1, "conformance", claim.id)), 32)
+    batch = family.draw(np.random.default_rng(list(claim.id.encode())), 32)
     draws = [jax.tree.map(lambda leaf: jnp.asarray(leaf[k]), batch) for k in range(32)]  # noqa: B023
     with float64():  # projections are slow: of the likely ones only
         projected = [family.project(draw) for draw in sorted(draws, key=tameness)[:4]]

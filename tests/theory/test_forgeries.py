@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from headcount.core import BadArgument, stream
 from headcount.theory import Certificate, Check, Kind, claims, recheck, shipped_certificates
 from headcount.theory._certificate import certificate_from_json
-from headcount.theory._pytree import arrays_of, instance_from
 from headcount.theory._shrink import fewer_bits
-from headcount.theory._slow_sides import slow_checks, slow_sides
+from headcount.theory.domain import arrays_of, instance_from
 from headcount.theory.slow import FLOATS, precise
+from headcount.theory.slow_sides import slow_checks, slow_sides
 
 SHIPPED = {path.stem: json.loads(path.read_text()) for path in shipped_certificates()}
 EXAMPLES = 60

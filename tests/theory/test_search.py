@@ -30,12 +30,11 @@ from headcount.theory import (
     judge_frequency,
 )
 from headcount.theory._corpus import known_instances, write_corpus
-from headcount.theory._pytree import arrays_of
 from headcount.theory._search import scores_of
 from headcount.theory._shrink import shrink
 from headcount.theory._sizes import resized, taken
 from headcount.theory._starts import LARGEST, SMALLEST, neighbours, starts
-from headcount.theory.domain import Domain
+from headcount.theory.domain import Domain, arrays_of
 from headcount.theory.slow import Arithmetic
 
 ROOT = Path(__file__).parent.parent.parent

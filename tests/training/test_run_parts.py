@@ -12,8 +12,7 @@ import pytest
 from headcount.core import BadArgument
 from headcount.papers.arda2026 import IndRNN
 from headcount.papers.deora2024.model import LinearParams
-from headcount.training import _run
-from headcount.training._run import Run
+from headcount.training import Run, _run
 from headcount.training._stored import gathered
 
 
