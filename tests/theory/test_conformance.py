@@ -31,8 +31,6 @@ from headcount.theory import (
     recheck,
     shipped_certificates,
 )
-from headcount.theory._falsify import Falsification
-from headcount.theory._frequency import Interval, clopper_pearson
 from headcount.theory.domain import arrays_of
 from headcount.theory.slow import FLOATS
 from headcount.theory.slow_sides import slow_checks, slow_data, slow_sides
@@ -59,7 +57,7 @@ def shortened(name: str) -> Claim:
     return replace(claim, families=claim.families[:1], experiment=None)
 
 
-def searched(name: str, variant: str) -> Falsification:
+def searched(name: str, variant: str) -> Any:
     """One search: 1,000 draws, hops around the worst, constructions, what is on file."""
     return falsify(shortened(name), variant, budget=BUDGET)
 
@@ -236,7 +234,7 @@ RARE = 1e-6
 """Probability with which a right count would be called wrong."""
 
 
-def slow_count_is_possible(slow: int, probability: Interval) -> bool:
+def slow_count_is_possible(slow: int, probability: tuple[float, float]) -> bool:
     """Whether `slow` of SLOW failures may come from a probability in the interval."""
     low, high = probability
     too_many = stats.binom.sf(slow - 1, SLOW, high)
@@ -254,9 +252,9 @@ def test_failures_are_no_more_frequent_than_delta(name: str) -> None:
         assert verdict.outcome is not Outcome.VIOLATED, (case, verdict.message)
         seen = verdict.frequency
         probability = (
-            clopper_pearson(seen.exceedances, seen.repetitions, 1 - RARE)
+            tuple(stats.binomtest(seen.exceedances, seen.repetitions).proportion_ci(1 - RARE))
             if seen is not None
-            else Interval(verdict.lhs, min(verdict.rhs, 1.0))
+            else (verdict.lhs, min(verdict.rhs, 1.0))
         )
         slow = claim.experiment.exceeds_naively(case, claim.default, 0, SLOW)
         assert slow_count_is_possible(slow, probability), (case, slow, probability)

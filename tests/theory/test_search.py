@@ -24,6 +24,7 @@ from headcount.theory import (
     Outcome,
     Sides,
     claims,
+    explain,
     falsify,
     instance_class,
     judge,
@@ -274,6 +275,8 @@ def test_what_is_on_file_is_admissible_and_as_bad_as_the_table_says(name: str) -
     best = {row["claim"]: row["best"] for row in rows}  # rows are made claim by claim
     known = [*verdicts, *(judge(claim, target) for target in claim.targets())]
     assert max(v.ratio for v in known if np.isfinite(v.ratio)) >= best.get(name, 0.0) * (1 - 1e-6)
+    told = {one.variant: one.ratio for one in explain(claim).tightest}
+    assert told[claim.default] == pytest.approx(max(v.ratio for v in known), rel=1e-6)
 
 
 def test_a_corpus_is_read_as_it_was_written(tmp_path: Path, monkeypatch: Any) -> None:
