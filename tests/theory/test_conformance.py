@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 import jax
 import jax.numpy as jnp

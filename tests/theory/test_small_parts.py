@@ -24,6 +24,7 @@ from headcount.theory import (
     Kind,
     Outcome,
     Sides,
+    _count,
     _falsify,
     _practice,
     _recheck,
