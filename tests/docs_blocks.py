@@ -21,8 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headcount.cli import run
-from headcount.cli._app import app
+from headcount.cli import app, run
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(python|console|text|sh)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
