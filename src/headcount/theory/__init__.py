@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ._search import Budget as Budget
     from ._setting import PlainSetting as PlainSetting
     from ._setting import resized as resized
+    from ._sharpen import sharpen as sharpen
     from ._shipped import shipped_certificates as shipped_certificates
     from ._spaces import Ball as Ball
     from ._spaces import Box as Box

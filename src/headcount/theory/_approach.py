@@ -56,18 +56,25 @@ class _Way:
     partners: tuple[int, ...] = ()
 
 
-def extremum(claim: Claim, variant: str, instance: Instance) -> Extremum | None:
-    """The extremal point near an instance; None where balls do not tell the ratio."""
+def at_instance(claim: Claim, variant: str, instance: Instance) -> Extremum | None:
+    """The point of an instance as it is; None where balls do not tell the ratio."""
     leaves = jax.tree.leaves(jax.tree.map(np.asarray, instance))
     free = [arb(float(x)) for leaf in leaves for x in np.ravel(leaf)]
     ratio = Ratio(claim, variant, instance, Scale.plain(len(free)))
-    here = best = _polished(ratio, free, 80, ())
+    seen = ratio.seen(free)
+    return None if seen is None else Extremum(ratio, free, seen)
+
+
+def extremum(start: Extremum) -> Extremum:
+    """The extremal point near another one."""
+    instance = start.ratio.start
+    here = best = _polished(start.ratio, start.free, 80, ()) or start
     for _ in range(_ROUNDS):
-        further = None if here is None else _further(here, instance)
+        further = _further(here, instance)
         if further is None:
             break
         here = further
-        if best is None or here.digits or _above(here, best):
+        if here.digits or _above(here, best):
             best = here
         if here.unbounded:
             break
@@ -125,7 +132,7 @@ def _ways(here: Extremum, instance: Instance) -> tuple[list[_Way], list[_Way], l
     whole, entries, joint = list[_Way](), list[_Way](), list[_Way]()
     for name, (shape, places) in blocks.items():
         whole += _both_ways(places, name, f"|{name}| -> infinity")
-        if 1 < len(places) and at <= _ENTRIES:
+        if len(places) > 1 and at <= _ENTRIES:
             for place, index in zip(places, np.ndindex(shape), strict=True):
                 entry = f"{name}[{', '.join(map(str, index))}]"
                 sign = "-" if here.free[place] < 0 else ""

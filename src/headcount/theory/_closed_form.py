@@ -79,9 +79,22 @@ def _guesses(mp: Any, x: Any, digits: int) -> Iterator[tuple[str, Any, float]]:
         found = search([x**k for k in range(degree + 1)], maxcoeff=_LARGEST)
         if found and found[-1]:
             coefficients = [k if found[-1] > 0 else -k for k in reversed(found)]
-            roots = mp.polyroots(coefficients, maxsteps=200, extraprec=4 * mp.prec)
-            made = min(roots, key=lambda root: abs(root - x))
-            yield f"the root {mp.nstr(x, 6)} of {_polynomial(coefficients)}", made.real, _size(found)
+            made = _root_near(mp, coefficients, x)
+            if made is None:
+                continue  # a double root: its square says the same of half the digits
+            yield f"the root {mp.nstr(x, 6)} of {_polynomial(coefficients)}", made, _size(found)
+
+
+def _root_near(mp: Any, coefficients: Sequence[int], x: Any) -> Any | None:
+    """The simple root of a polynomial (highest power first) that begins with the digits of x."""
+    degree = len(coefficients) - 1
+    for _ in range(3):
+        terms = [k * x ** (degree - j) for j, k in enumerate(coefficients)]
+        steep = mp.fsum(term * (degree - j) for j, term in enumerate(terms))
+        if abs(steep) < mp.mpf(10) ** -6 * max(map(abs, terms)):
+            return None
+        x = x * (1 - mp.fsum(terms) / steep)
+    return x
 
 
 def _constants(mp: Any) -> dict[str, Any]:

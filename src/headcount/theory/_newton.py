@@ -20,8 +20,11 @@ _FLAT = 1e-8
 """A curvature below this share of the largest is none."""
 _CHANGED = 1000.0
 """An array that changes its size by this factor is on its way to a limit."""
-_CRITICAL, _NO_SLOPE = 25.0, 70.0
-"""Decimal logarithms: so small a slope is none; with so small a one no step is taken."""
+_CRITICAL, _NO_SLOPE, _FAR_OFF = 25.0, 70.0, 35.0
+"""Decimal logarithms: so small a slope is none; with so small a one no step is taken, and far along
+the way to a limit slopes are no smaller."""
+_APART, _CHORDS = 100, 6
+"""Differences are taken over 2^-100; each step of theirs gains about fourteen digits."""
 _STAGES = 3
 _REGULAR = 14
 """More steps than a regular point needs."""
@@ -73,24 +76,60 @@ def _newton(ratio: Ratio, start: Numbers, before: Seen, active: list[int]) -> Po
     if after is None or not after.holds or (after.ratio / before.ratio).upper() < 1 - 1e-9:
         return None
     slow = len(sizes) > _REGULAR
-    digits = max(min(int(-4 * sizes[-1]), 50), 0) if slow else 80
-    if _logarithm(middles(system(unknowns)[0])) > -_CRITICAL:
+    digits = max(min(int(-4 * sizes[-1]), 50), 0) if slow else 50 if active else 80
+    slope = system(unknowns)[0]
+    if _logarithm(middles(slope)) > -_CRITICAL:
         digits = 0  # a direction that seemed flat is none
+    # Slopes may have constants of float64 that the ratio has not: the point is off by as much.
+    unknown = _doubt(slope)
+    if digits and unknown > -_CRITICAL and not active:
+        unknowns, unknown = _by_differences(ratio, system, unknowns, unknown)
+        after = ratio.seen(unknowns) or after
+    digits = max(min(digits, int(min(-2 * unknown, 1e3)) - 3), 0)
     return Polished(unknowns[: ratio.size], after, digits, slow)
 
 
-def _stage(
-    ratio: Ratio, system: Any, unknowns: Numbers
-) -> tuple[Numbers | None, list[float]]:
+def _doubt(slope: Any) -> float:
+    """The logarithm of how much is not known of a slope."""
+    return _logarithm([arb(x.rad()) for x in slope])
+
+
+def _by_differences(
+    ratio: Ratio, system: Any, free: Numbers, doubt: float
+) -> tuple[Numbers, float]:
+    """A few more steps by slopes that are differences of the ratio itself, with all its digits."""
+    slope, hessian = system(free)
+    slope, hessian = middles(slope), [middles(row) for row in hessian]
+    basis, least = _curved(slope, hessian, free=True), arb(2) ** -_APART
+
+    def logarithm(k: int, shift: arb) -> arb:
+        moved = [(x + shift).mid() if j == k else x for j, x in enumerate(free)]
+        seen = ratio.seen(moved)
+        return arb.nan() if seen is None else seen.ratio.log()
+
+    for _ in range(_CHORDS):
+        pairs = [(logarithm(k, least), logarithm(k, -least)) for k in range(len(free))]
+        slopes = [(above - below) / (2 * least) for above, below in pairs]
+        if not all(x.is_finite() for x in slopes) or _doubt(slopes) > doubt or not len(basis):
+            break
+        doubt_now, step = _doubt(slopes), _step(basis, middles(slopes), hessian)
+        free = middles(x - d for x, d in zip(free, step, strict=True))
+        if _logarithm(step) < -2 * _CRITICAL:
+            return free, max(doubt_now, -2 * _CRITICAL)
+    return free, doubt
+
+
+def _stage(ratio: Ratio, system: Any, unknowns: Numbers) -> tuple[Numbers | None, list[float]]:
     """Newton's method in the directions that are curved where it begins."""
     lengths, basis = ratio.lengths(unknowns), None
+    still = _FAR_OFF if any(ratio.scale.powers) else _NO_SLOPE
     sizes: list[float] = []
     for _ in range(_MOST):
         slope, hessian = system(unknowns)
         slope, hessian = middles(slope), [middles(row) for row in hessian]
         if basis is None:
             basis = _curved(slope, hessian, free=len(unknowns) == ratio.size)
-        if not len(basis) or _logarithm(slope) < -_NO_SLOPE:
+        if not len(basis) or _logarithm(slope) < -still:
             break
         step = _step(basis, slope, hessian)
         unknowns = middles(x - d for x, d in zip(unknowns, step, strict=True))

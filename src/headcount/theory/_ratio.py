@@ -60,7 +60,7 @@ class Ratio:
 
     def __init__(self, claim: Claim, variant: str, instance: Instance, scale: Scale) -> None:
         self.claim, self.variant, self.scale = claim, variant, scale
-        self._instance = instance
+        self.start = instance
         with float64():
             leaves, self._tree = jax.tree.flatten(jax.tree.map(np.asarray, instance))
         self._shapes = [leaf.shape for leaf in leaves]
@@ -70,7 +70,7 @@ class Ratio:
 
     def at(self, scale: Scale) -> Ratio:
         """The same ratio in other units."""
-        return Ratio(self.claim, self.variant, self._instance, scale)
+        return Ratio(self.claim, self.variant, self.start, scale)
 
     def lengths(self, free: Numbers) -> list[float]:
         """The largest number of each array, and of the difference of each two of one shape."""
@@ -166,7 +166,7 @@ class Ratio:
         return lambda unknowns: program(self.bits, [_array(unknowns)])
 
 
-_NEAR = 1e-3
+_NEAR = 0.02
 _ROOM = 2.0**-180
 """So much room is left in a hypothesis, for balls to see that it holds."""
 
