@@ -18,7 +18,7 @@ from headcount.theory._closed_form import ClosedForm, closed_form
 from headcount.theory._sharpened import Best, law_of
 
 T = Size("T", 2, 3)
-D = Size("d", 1, 8)
+D = Size("d", 2, 4)
 
 
 def decimal(value: object, digits: int = 40) -> str:
@@ -56,9 +56,7 @@ def test_what_has_no_simple_name_gets_none():
     assert closed_form("0.5", 14) is None  # too few digits to say anything
 
 
-@pytest.mark.parametrize(
-    "name", ["curvature_of_tanh", "slope_of_silu", "slope_of_gelu", "curvature_of_erf"]
-)
+@pytest.mark.parametrize("name", ["curvature_of_tanh", "slope_of_silu", "slope_of_gelu"])
 def test_known_constants_are_found_named_and_proved(name: str) -> None:
     """The cheap ones of the ten; `python -m benchmarks.sharpen` has all."""
     (best,) = sharpen(ten.CONSTANTS[name], budget=300).rows

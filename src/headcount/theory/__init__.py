@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ._count import Answer as Answer
     from ._count import theorem_answers as theorem_answers
     from ._errata import Erratum as Erratum
-    from ._errata import add_notes as add_notes
     from ._errata import errata as errata
     from ._errata import errata_page as errata_page
     from ._explain import explain as explain
