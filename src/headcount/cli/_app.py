@@ -27,6 +27,7 @@ from ._ntk import ntk_command
 from ._recheck import recheck_command
 from ._report import report_command
 from ._reproduce import reproduce_command
+from ._sharpen import sharpen_command
 from ._show import show_command
 from ._status import status_command
 from ._train import train_command
@@ -47,6 +48,7 @@ app.command(explain_command, name="explain")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(verify_command, name="verify")
+app.command(sharpen_command, name="sharpen")
 app.command(new_command, name="new")
 app.command(count_command, name="count")
 app.command(compare_command, name="compare")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ._count import Answer as Answer
     from ._count import theorem_answers as theorem_answers
     from ._errata import Erratum as Erratum
-    from ._errata import add_notes as add_notes
     from ._errata import errata as errata
     from ._errata import errata_page as errata_page
     from ._explain import explain as explain
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from ._search import Budget as Budget
     from ._setting import PlainSetting as PlainSetting
     from ._setting import resized as resized
+    from ._sharpen import sharpen as sharpen
     from ._shipped import shipped_certificates as shipped_certificates
     from ._spaces import Ball as Ball
     from ._spaces import Box as Box
