@@ -10,14 +10,14 @@ from ._output import print_json, say
 
 if TYPE_CHECKING:
     from ..theory import Claim, Form
-    from ..theory._explain import Explanation
+    from ..theory._explain import Explanation, Tightest
 
 
 def explain_command(claim: str, /, *, json: Flag = False) -> int:
     """Explain a claim: statement, formula, hypotheses, variants, errata, certificates, tightness.
 
     Tightness is the largest known ratio of left to right side: 1 means that the bound is reached,
-    above 1 that this form has a counterexample.
+    above 1 that this form has a counterexample. Of an equality it is the difference of its sides.
 
     Parameters
     ----------
@@ -40,7 +40,6 @@ def _show(found: Explanation) -> None:
     from rich.console import Console
 
     from ..core import papers
-    from ..core._rounding import round_down
 
     claim, tell = found.claim, functools.partial(say, Console())
     tell(f"{claim.id}: {claim.title}", "bold")
@@ -62,7 +61,7 @@ def _show(found: Explanation) -> None:
         if name in ratios:
             one = ratios[name]
             sizes = ", ".join(f"{k} {'x'.join(map(str, s))}" for k, s in one.sizes.items())
-            largest = f"largest known left/right: {round_down(one.ratio, 4)}, {one.outcome}"
+            largest = f"{_hardest(one)}, {one.outcome}"
             tell(f"{largest}\nat {sizes}" if sizes else largest, indent=4)
     for note in found.errata:
         tell(f"\nNote {note.id.split('/')[1]} ({note.where})")
@@ -70,11 +69,22 @@ def _show(found: Explanation) -> None:
         for name, words in told.items():
             tell(f"{name}: {words}", indent=2)
     for name, variant_name in found.certificates:
-        tell(f"\nCounterexample to the form {variant_name!r}: headcount recheck {name}")
+        on_file = _on_file(claim.forms[variant_name])
+        tell(f"\n{on_file} for the form {variant_name!r}: headcount recheck {name}")
     if claim.families or claim.experiment is not None:
         tell(f"\nSearch for a worse instance: headcount falsify {claim.id}")
     else:
         tell("\nThere is nothing to search; headcount audit holds it against a run")
+
+
+def _hardest(one: Tightest) -> str:
+    """How far the hardest known instance goes; sides without a ratio have a difference or none."""
+    from ..core._rounding import round_down
+
+    if one.difference is not None:
+        return f"largest known relative difference: {round_down(one.difference, 4)}"
+    ratio = "the right side is zero" if one.ratio is None else round_down(one.ratio, 4)
+    return f"largest known left/right: {ratio}"
 
 
 def _marks(claim: Claim, name: str) -> str:
@@ -84,11 +94,17 @@ def _marks(claim: Claim, name: str) -> str:
     return f" ({marks})"
 
 
+def _on_file(form: Form) -> str:
+    """What the shipped instance is: a counterexample only to what claims to hold."""
+    shows = form.role in ("informal", "assumption")
+    return "Example on file" if shows else "Counterexample on file"
+
+
 def _told(form: Form) -> list[str]:
     """The paper's words; of a refuted form what that means, and who has looked at it."""
     lines = [form.quotation] if form.quotation else []
     if form.fails:
-        lines.append(f"Counterexample known: {form.called}.")
+        lines.append(f"{_on_file(form)}: {form.called}.")
         lines += [f"Most charitable reading: {form.defence}"] * bool(form.defence)
         lines += [f"Second look: {form.checked}"] * bool(form.checked)
     return lines
