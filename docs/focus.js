@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   function mark() {
-    for (const part of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code, .formula"))
+    for (const part of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code, .formula, .output"))
       part.setAttribute("tabindex", "0");
   }
   new MutationObserver(mark).observe(document.documentElement, { childList: true, subtree: true });

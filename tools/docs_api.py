@@ -25,12 +25,13 @@ LAYERS = tuple(name for name in headcount.__all__ if name != "__version__")
 
 
 def public_names(package: ModuleType) -> list[str]:
-    """What a package offers: names without an underscore that are no modules."""
-    return sorted(
+    """What a package offers, loaded yet or not: names without an underscore that are no modules."""
+    names = sorted({*dir(package)} - {"annotations", "TYPE_CHECKING"})
+    return [
         name
-        for name, value in vars(package).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"
-    )
+        for name in names
+        if not name.startswith("_") and not isinstance(getattr(package, name), ModuleType)
+    ]
 
 
 def documentation(package: ModuleType, name: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # mkdocs loads a hook as a file of its own
 
-from tools import docs_api, docs_gallery  # noqa: E402
+from tools import docs_api, docs_gallery, notebooks  # noqa: E402
 from tools.docs_words import escape, table  # noqa: E402
 
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", flags=re.DOTALL)
@@ -157,6 +157,24 @@ def claim_indexes() -> dict[str, str]:
 
 
 @functools.cache
+def notebook_pages() -> dict[str, str | bytes]:
+    """Every notebook of examples/ as a page with its outputs, and their pictures."""
+    pages: dict[str, str | bytes] = {}
+    rows = []
+    for path in sorted(notebooks.FOLDER.glob("*.ipynb")):
+        text, pictures = notebooks.page(notebooks.read(path), path.stem)
+        heading, _, body = text.partition("\n")
+        link = f"[Download this notebook]({path.name}); it is in `examples/notebooks`.\n"
+        pages[f"notebooks/{path.stem}.md"] = f"{heading}\n\n{link}{body}"
+        pages[f"notebooks/{path.name}"] = path.read_bytes()
+        pages |= {f"notebooks/{name}": content for name, content in pictures.items()}
+        rows.append((path.stem, f"{path.stem}.md", heading.removeprefix("# ")))
+    words = "Each runs in under a minute, and is shown with what it printed."
+    pages["notebooks/index.md"] = index_page("Notebooks", words, rows)
+    return pages
+
+
+@functools.cache
 def generated() -> dict[str, str]:
     """Every generated page by its place in the documentation."""
     from headcount.lab import figures
@@ -179,10 +197,10 @@ def generated() -> dict[str, str]:
 
 
 def on_config(config: Any) -> Any:
-    """mkdocs asks for its configuration: the pages of claims, figures and layers get navigation."""
-    names = list(generated())
-    for tab in config.nav:
-        for entry in tab.get("Reference", ()):
+    """mkdocs asks for its configuration: generated pages get navigation."""
+    names = [name for name in generated() | notebook_pages() if name.endswith(".md")]
+    for section in (section for tab in config.nav for section in tab.values()):
+        for entry in section if isinstance(section, list) else ():
             for title, place in list(entry.items()):
                 folder = place.removesuffix("index.md")
                 if place.endswith("/index.md"):
@@ -235,7 +253,7 @@ def on_files(files: Any, config: Any) -> Any:
     """mkdocs asks which files there are: ours join them."""
     from mkdocs.structure.files import File
 
-    for place, content in generated().items():
+    for place, content in (generated() | notebook_pages()).items():
         files.append(File.generated(config, place, content=content))
     for path in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
         content = json.dumps(notebook(path.read_text(encoding="utf-8")), indent=1)

@@ -115,3 +115,11 @@ def test_of_a_select_that_is_open_both_cases_count_and_its_slope_is_not_trusted(
     assert found.lo.tolist() == [2.0, 2.0]
     assert found.hi.tolist() == [6.0, 2.0]
     assert jumps.tolist() == [True, False]
+
+
+def test_a_product_that_underflows_is_not_taken_for_zero() -> None:
+    small, large = (Interval(np.array([2.0**k]), np.array([2.0**k])) for k in (-600, 600))
+    for found in (iv.mul(small, small), iv.square(small), iv.div(small, large)):
+        assert found.hi > 0
+    nothing = Interval(np.zeros(1), np.zeros(1), True)
+    assert iv.mul(small, nothing).hi == 0

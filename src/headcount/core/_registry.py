@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from ._errors import BadArgument
+from ._shown import html_table
 
 Entry = TypeVar("Entry")
 _MOST_NAMES = 20
@@ -61,6 +62,13 @@ class Registry(Generic[Entry]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.kind})"  # counting would import all papers
+
+    def _repr_html_(self) -> str:
+        rows = [(name, getattr(entry, "title", "")) for name, entry in self.items()]
+        return html_table(rows, [self.kind, "title"])
 
     def items(self) -> Iterator[tuple[str, Entry]]:
         """The pairs (name, entry)."""

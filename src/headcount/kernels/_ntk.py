@@ -22,7 +22,7 @@ from ..core import (
 from ..core._memory import available_memory
 from ..core._results import mappable
 from ..core._samples import Samples, count_samples, sample_shapes
-from ..core._shown import Shown
+from ..core._shown import Shown, html_curve
 from ..models._module import as_model
 from ._features import Factors, contract_traced, structured_features
 from ._generic import as_trained, kept_blocks, output_size
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 BLOCKS = ("each", "total")
+_LARGEST_SHOWN = 500
+"""Rows of a kernel whose eigenvalues a notebook shows."""
 _TILE_BYTES = 1 << 27
 """The matrices of one tile, token pairs included, stay below this."""
 
@@ -80,6 +82,12 @@ class EmpiricalNTK(Shown):
         if self.symmetric:
             shown["trace"] = float(np.trace(self.matrix))
         return {**shown, "frozen": ", ".join(self.frozen) or "none", "method": self.method}
+
+    def pictures(self) -> str:
+        """The eigenvalues, where they take no time."""
+        if not self.symmetric or len(self.matrix) > _LARGEST_SHOWN:
+            return ""
+        return html_curve(np.linalg.eigvalsh(self.matrix)[::-1], "eigenvalues, the largest first")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Float[np.ndarray, "..."]:
         """The total: what takes an array takes a kernel."""

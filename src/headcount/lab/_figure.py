@@ -13,6 +13,7 @@ import numpy as np
 from ..core import BadArgument, check_choice, check_count
 from ..core._named import Call, Named
 from ..core._papers import PaperRegistry
+from ..core._shown import Shown
 from ._address import address_of, plain
 from ._context import Context
 from ._findings import Finding
@@ -128,8 +129,8 @@ class Trial:
         return " ".join(f"{name}={value}" for name, value in self.coordinates.items())
 
 
-@dataclass(frozen=True)
-class Figure(Named):
+@dataclass(frozen=True, repr=False)
+class Figure(Shown, Named):
     """A figure of a paper (or beyond it), from configuration to verdict.
 
     `trials(settings, seeds, options)` lists the trials of a scale. `statistics(data)` gets the
@@ -168,6 +169,11 @@ class Figure(Named):
     needs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     prepare: Callable[[Sequence[Trial]], None] = _as_it_is
     stand_in: Callable[[Sequence[Trial]], str] = _the_real_thing
+
+    def summary(self) -> dict[str, Any]:
+        """Its id, title, place in the paper, and options."""
+        shown = {"id": self.id, "title": self.title, "reference": self.reference}
+        return {**shown, "options": ", ".join(self.options) or "none"}
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", self.id):

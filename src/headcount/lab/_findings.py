@@ -16,6 +16,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ..core import BadArgument
+from ..core._shown import Shown, brief_nested, html_words
 from ._estimates import Estimate, proportion
 
 CONFIRMED = "confirmed"
@@ -80,8 +81,8 @@ class About(TypedDict, total=False):
     among: str
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Shown):
     """What the data say about a claim; `sentence` holds the numbers that decided.
 
     `expected` is the range (low, high) in which the claim holds, infinite where it is open. `p` is
@@ -100,6 +101,17 @@ class Finding:
     seeds: int = 0
     lost: int = 0
     scale: str = "linear"
+
+    def summary(self) -> dict[str, Any]:
+        """Outcome, number, interval, what was expected, and the claim."""
+        numbers = {"value": self.value, "interval": list(self.interval)}
+        shown = {"outcome": self.outcome, **numbers, "expected": list(self.expected)}
+        return {name: brief_nested(value) for name, value in shown.items()} | {"claim": self.claim}
+
+    def pictures(self) -> str:
+        """The sentence with the numbers that decided, and the paper's words."""
+        says = f"“{self.source.says}” ({self.source.where})" if self.source.says else ""
+        return html_words(self.sentence, says)
 
     def withheld(self, reason: str) -> Finding:
         """The same numbers without a judgement on them, which these sizes do not allow."""

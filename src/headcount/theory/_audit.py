@@ -14,6 +14,7 @@ from ..core import BadArgument, Paper, check_fraction, float64, papers
 from ..data import DataModel
 from ..training import Run, TrainConfig, build, run_config
 from ._claim import Claim, Kind, Sides
+from ._in_notebooks import AuditShown
 from ._registry import claims
 from ._setting import Setting
 from ._subject import Progress, Subject
@@ -21,8 +22,8 @@ from ._verdict import Outcome, Verdict, decide, judge_hardest, ratio_of
 from .domain import NotFinite
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(AuditShown):
     """The verdicts on a configuration, worst seed first, and where the bounds lose.
 
     `not_asked` are the claims without a verdict, by reason; `findings` the tables that the paper's

@@ -19,6 +19,7 @@ from ..core import BadArgument
 from ..core._files import json_text, write_atomically
 from ._claim import SLACK, Check, Claim, Instance, Kind
 from ._frequency import frequency_of
+from ._in_notebooks import CertificateShown
 from ._pytree import arrays_of
 from ._verdict import judge
 
@@ -38,8 +39,8 @@ MOST_NAMES = 1000
 """Entries of one table, and hypotheses: no claim has as many."""
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(CertificateShown):
     """A counterexample to one variant of one claim."""
 
     claim: str

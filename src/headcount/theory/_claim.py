@@ -24,6 +24,7 @@ from ..core._rounding import ordered
 from ._arguments import Arguments, Function, Given, RightSide, SlowConstants
 from ._forms import Form, quoted
 from ._frequency import Experiment
+from ._in_notebooks import ClaimShown
 
 Instance = Any
 """A frozen pytree of arrays (names and flags static) on which a claim can be evaluated."""
@@ -214,8 +215,8 @@ def _undeclared(*arguments: Any, **named: Any) -> Any:
     raise TypeError("this claim was not declared by a function")
 
 
-@dataclass(frozen=True, eq=False)
-class Claim(Named):
+@dataclass(frozen=True, eq=False, repr=False)
+class Claim(ClaimShown, Named):
     """One statement of a paper; see docs/theory.md and docs/claims.md."""
 
     id: str

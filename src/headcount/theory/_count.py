@@ -19,6 +19,7 @@ from ..core import check_choice, check_positive
 from ..core._rounding import round_down, round_up
 from ._claim import Claim
 from ._free_steps import coarse_pairs, downwards, least_over_steps
+from ._in_notebooks import Answers, AnswerShown
 from ._promise import Promised, claims_about, known_without, promised
 from ._setting import Setting
 
@@ -35,8 +36,8 @@ _FAR = 2**100
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(AnswerShown):
     """One answer: a theorem's or the training's; `value` None means that there is none."""
 
     question: str
@@ -101,7 +102,7 @@ def theorem_answers(
     invert = {"width": _least_width, "steps": _fewest_steps, "step-size": _largest_step}[question]
     searches = (invert, _width_with_free_steps) if question == "width" else (invert,)
     widest = getattr(setting, "widest", None) if question == "width" else None
-    answers = []
+    answers = Answers()
     for claim, form in claims_about(paper, quantity):
         if progress is not None and widest is not None:
             progress(f"  asking {claim.id} ({form})")
@@ -131,7 +132,7 @@ def over_seeds(answers: Mapping[int, list[Answer]]) -> list[Answer]:
     """
     if len(answers) == 1:
         return next(iter(answers.values()))
-    return [_median(tuple(answers), same) for same in zip(*answers.values(), strict=True)]
+    return Answers(_median(tuple(answers), same) for same in zip(*answers.values(), strict=True))
 
 
 def _median(seeds: tuple[int, ...], answers: tuple[Answer, ...]) -> Answer:

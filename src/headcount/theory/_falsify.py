@@ -18,6 +18,7 @@ from ..core._rounding import round_up
 from ._candidates import VIOLATION, candidates, preferred
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
+from ._in_notebooks import FalsificationShown
 from ._judge_frequency import judge_frequency
 from ._lemma_report import LOOSE, Shown, SizeRatio, growth_of, in_words, points_as_lists, shown
 from ._prove import Proof, Status, prove, ratio_in_balls
@@ -53,8 +54,8 @@ def budget_of(budget: str | int | Budget, sized: bool = False) -> Budget:
     return Budget(random, min(restarts, random), steps, sizes=min(3, evaluations // 5000))
 
 
-@dataclass(frozen=True)
-class Falsification:
+@dataclass(frozen=True, repr=False)
+class Falsification(FalsificationShown):
     """The outcome of a search for a counterexample."""
 
     claim: str

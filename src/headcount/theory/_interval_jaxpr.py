@@ -44,8 +44,8 @@ class IntervalProgram:
         if any(True for _ in rounded_constants(self._closed)):
             raise Unsupported("a constant that has passed through float32")
         self._tree = jax.tree.structure(shape)
-        self._places: dict[int, Any] = {}
-        self._literals: dict[int, Number] = {}
+        self._places: dict[int, tuple[Any, Any]] = {}
+        self._literals: dict[int, tuple[Literal, Number]] = {}
         self.jumps: Any = False
 
     def __call__(self, low: Any, high: Any) -> tuple[Any, Any]:
@@ -65,9 +65,9 @@ class IntervalProgram:
         def read(atom: Any) -> Number:
             if not isinstance(atom, Literal):
                 return known[atom]
-            if id(atom) not in self._literals:
-                self._literals[id(atom)] = self._constant(atom.val)
-            return self._literals[id(atom)]
+            if id(atom) not in self._literals:  # kept with it: the id of a lost one comes again
+                self._literals[id(atom)] = atom, self._constant(atom.val)
+            return self._literals[id(atom)][1]
 
         for equation in jaxpr.eqns:
             results = self._apply(equation, [read(atom) for atom in equation.invars])
@@ -115,10 +115,9 @@ class IntervalProgram:
         if id(equation) not in self._places:
             shape = equation.invars[0].aval.shape
             places = np.arange(math.prod(shape)).reshape(shape)
-            self._places[id(equation)] = np.asarray(
-                equation.primitive.bind(places, **equation.params)
-            )
-        return self._places[id(equation)]
+            found = np.asarray(equation.primitive.bind(places, **equation.params))
+            self._places[id(equation)] = equation, found
+        return self._places[id(equation)][1]
 
     def _gather(self, equation: Any, x: Number, indices: Any) -> Number:
         if not isinstance(indices, np.ndarray):

@@ -76,25 +76,29 @@ def sub(x: Interval, y: Interval) -> Interval:
     return add(x, neg(y))
 
 
-def _rounded(value: Any, exact: Any, towards: float) -> Any:
-    sure = exact & ((np.abs(value) > _TINY) | (value == 0))
+def _rounded(value: Any, zero: Any, exact: Any, towards: float) -> Any:
+    """Moved by one unit, unless an operand is zero, or all is exact and far from underflow."""
+    sure = zero | (exact & (np.abs(value) > _TINY))
     return np.where(sure, value, np.nextafter(value, towards))
 
 
 def _simple(x: Any) -> Any:
-    """Whether a product with x is exact: zero and powers of two (of constants), else +-1."""
-    if len(x) == 1:
-        return (x == 0) | (np.abs(np.frexp(x)[0]) == 0.5)
-    return (x == 0) | (np.abs(x) == 1)
+    """Whether a product with x is exact but for underflow: powers of two (of constants), +-1."""
+    return np.abs(np.frexp(x)[0]) == 0.5 if len(x) == 1 else np.abs(x) == 1
 
 
-def _ends(work: Any, x: Interval, y: Interval, exact: Callable[[Any, Any], Any]) -> Interval:
-    """The least and the largest of what the four pairs of ends give."""
+def _ends(
+    work: Any, x: Interval, y: Interval, sure: Callable[[Any, Any], tuple[Any, Any]]
+) -> Interval:
+    """The least and the largest of what the four pairs of ends give.
+
+    `sure` says of two operands whether the result is zero, and whether it is exact.
+    """
     low = high = None
     for a in (x.lo, x.hi):
         for b in (y.lo, y.hi):
-            value, sure = work(a, b), exact(a, b)
-            down, up = _rounded(value, sure, -np.inf), _rounded(value, sure, np.inf)
+            value, known = work(a, b), sure(a, b)
+            down, up = _rounded(value, *known, -np.inf), _rounded(value, *known, np.inf)
             low = down if low is None else np.minimum(low, down)
             high = up if high is None else np.maximum(high, up)
     return Interval(low, high)
@@ -105,12 +109,12 @@ def mul(x: Interval, y: Interval) -> Interval:
     if x is y:
         return square(x)
     x, y = alike(x, y)
-    exact = lambda a, b: _simple(a) | _simple(b)  # noqa: E731
+    sure = lambda a, b: ((a == 0) | (b == 0), _simple(a) | _simple(b))  # noqa: E731
     if x.nonnegative and y.nonnegative:
-        low = _rounded(x.lo * y.lo, exact(x.lo, y.lo), -np.inf)
-        high = _rounded(x.hi * y.hi, exact(x.hi, y.hi), np.inf)
+        low = _rounded(x.lo * y.lo, *sure(x.lo, y.lo), -np.inf)
+        high = _rounded(x.hi * y.hi, *sure(x.hi, y.hi), np.inf)
         return Interval(np.maximum(low, 0.0), high, True)
-    return _ends(np.multiply, x, y, exact)
+    return _ends(np.multiply, x, y, sure)
 
 
 def div(x: Interval, y: Interval) -> Interval:
@@ -118,7 +122,7 @@ def div(x: Interval, y: Interval) -> Interval:
     x, y = alike(x, y)
     crosses = ~((y.lo > 0) | (y.hi < 0))
     y = Interval(np.where(crosses, np.nan, y.lo), np.where(crosses, np.nan, y.hi), y.nonnegative)
-    found = _ends(np.divide, x, y, lambda a, b: (a == 0) | _simple(b))
+    found = _ends(np.divide, x, y, lambda a, b: (a == 0, _simple(b)))
     if x.nonnegative and y.nonnegative:
         return Interval(np.maximum(found.lo, 0.0), found.hi, True)
     return found
@@ -133,8 +137,9 @@ def absolute(x: Interval) -> Interval:
 def square(x: Interval) -> Interval:
     """x^2."""
     size = absolute(x)
-    low = _rounded(size.lo**2, _simple(size.lo), -np.inf)
-    return Interval(np.maximum(low, 0.0), _rounded(size.hi**2, _simple(size.hi), np.inf), True)
+    low = _rounded(size.lo**2, size.lo == 0, _simple(size.lo), -np.inf)
+    high = _rounded(size.hi**2, size.hi == 0, _simple(size.hi), np.inf)
+    return Interval(np.maximum(low, 0.0), high, True)
 
 
 def maximum(x: Interval, y: Interval) -> Interval:
@@ -154,9 +159,9 @@ def minimum(x: Interval, y: Interval) -> Interval:
 def sqrt(x: Interval) -> Interval:
     """The root; nothing is known where x may be negative, unless it cannot be."""
     low = np.maximum(x.lo, 0.0) if x.nonnegative else x.lo
-    whole = lambda v: (v == 0) | (v == 1)  # noqa: E731
-    down = _rounded(np.sqrt(low), whole(low), -np.inf)
-    return Interval(np.maximum(down, 0.0), _rounded(np.sqrt(x.hi), whole(x.hi), np.inf), True)
+    down = _rounded(np.sqrt(low), low == 0, low == 1, -np.inf)
+    up = _rounded(np.sqrt(x.hi), x.hi == 0, x.hi == 1, np.inf)
+    return Interval(np.maximum(down, 0.0), up, True)
 
 
 def _power(x: Any, n: int, towards: float) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ._claim import Check
 from ._frequency import Frequency
+from ._in_notebooks import VerdictShown
 
 ROUNDING = 1e-9
 """A ratio above 1 + ROUNDING is a violation; below, the excess could be float64 rounding."""
@@ -26,8 +27,8 @@ class Outcome(enum.StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(VerdictShown):
     """The outcome of one claim on one instance, run or family of seeds.
 
     Where a hypothesis fails there is no right side and no ratio: both are NaN.

@@ -17,6 +17,7 @@ from ..core._rounding import ordered
 from ._certificate import Certificate, read_certificate
 from ._claim import Claim, Kind
 from ._frequency import Frequency, frequency_of
+from ._in_notebooks import RecheckShown
 from ._lemma_problems import check_instance
 from ._prove import EnclosedCheck, Evaluation, Proof, Status, prove
 from ._pytree import instance_from
@@ -36,8 +37,8 @@ MOST_NUMBERS, MOST_STEPS = 2_000, 200
 """A certificate that asks for more work than this is refused before any is done."""
 
 
-@dataclass(frozen=True)
-class Recheck:
+@dataclass(frozen=True, repr=False)
+class Recheck(RecheckShown):
     """What the independent evaluations say about a certificate."""
 
     claim: str

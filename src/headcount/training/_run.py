@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from ..core import Array, BadArgument, check_choice
 from ..core._results import mappable
-from ..core._shown import Shown
+from ..core._shown import Shown, html_curve
 from ..core._tree import named_leaves
 from ._runfile import write_run
 
@@ -55,15 +55,20 @@ class Run(Shown):
     def summary(self) -> dict[str, Any]:
         """Model, steps, seeds, where the loss began and ended (medians over seeds), outcome."""
         diverged = int(np.count_nonzero(np.asarray(self.diverged_at) >= 0))
-        shown = {name: self.settings.get(name) for name in ("model", "optimiser", "n", "dtype")}
+        told = {name: self.settings.get(name) for name in ("model", "optimiser", "n", "dtype")}
         return {
-            **shown,
+            "model": told.pop("model"),
             "steps": np.shape(self.loss)[-1],
-            "seeds": 1 if self.single else len(self.seeds),
             "loss": f"{_median(np.asarray(self.loss)[..., 0])} -> {_median(self.final_loss)}",
             "outcome": f"{diverged} diverged" if diverged else "completed",
+            "seeds": 1 if self.single else len(self.seeds),
+            **told,
             "seconds": round(self.seconds, 1),
         }
+
+    def pictures(self) -> str:
+        """The loss of the first seed against the step."""
+        return html_curve(np.atleast_2d(self.loss)[0], "training loss")
 
     def plot(self, ax: Any = None) -> Any:
         """The loss against the step, one line for each seed, on a logarithmic axis; the axes.
