@@ -14,7 +14,7 @@ from headcount.cli._compare import _nothing_promised
 from headcount.papers.deora2024.claims.proposition_3 import _unequal
 from headcount.papers.deora2024.records import AT_HORIZON
 from headcount.papers.wu2023.claims.proposition_1 import short
-from headcount.theory import Check, Outcome, claims, explain
+from headcount.theory import Check, Outcome, claims, explain, falsify
 from headcount.theory._promise import Promised
 
 Capture = pytest.CaptureFixture[str]
@@ -67,6 +67,11 @@ def test_only_what_is_asserted_can_be_violated(
     told = capsys.readouterr().out
     assert said in told
     assert f"What is compared: {claims[told.split()[0]].statement[:40]}" in told
+
+
+def test_a_search_speaks_as_the_recheck_does() -> None:
+    found = falsify(claims["deora2024/eq-3"], "printed", budget="small")
+    assert found.message.startswith("the inequality is proved: ratio ")
 
 
 def test_outcomes_are_counted_in_grammar() -> None:

@@ -119,14 +119,8 @@ def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> R
         if differs is not None:
             status, message = Status.REFUTED, f"refuted: {differs}"
         else:
-            message = f"{_established(claim, variant)}: {_amount(claim, twin, ratio)}"
+            message = f"{claim.forms[variant].proved}: {_amount(claim, twin, ratio)}"
     return Recheck(claim.id, variant, status, ratio, arithmetic, message, checks, proof)
-
-
-def _established(claim: Claim, variant: str) -> str:
-    """What is proved: a violation, or two numbers where nothing printed could be violated."""
-    compared = claim.forms[variant].role in ("implication", "informal", "assumption")
-    return "the inequality is proved" if compared else "the violation is proved"
 
 
 def _check_work(claim: Claim, certificate: Certificate) -> None:
