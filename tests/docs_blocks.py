@@ -133,8 +133,10 @@ def run_long(command: str) -> str:
         assert set(words) <= set(targets), command
     elif program == "headcount":
         app.parse_args(words, exit_on_error=False, print_error=False)
-        elsewhere = {"DATA", "--all", "explore"} & set(words)  # data, hours, a server
-        if not elsewhere and (words[0] != "report" or Path("headcount-results").exists()):
+        elsewhere = {"DATA", "~/data", "--all", "explore"} & set(words)  # data, hours, a server
+        elsewhere |= {word for word in words if "HOST" in word}
+        results = words[0] not in ("report", "show") or Path("headcount-results").exists()
+        if results and not elsewhere:
             return run_command(shlex.join(reduced(words)))
     elif program == "python" and words[0].endswith(".py"):
         places = (Path(words[0]), ROOT / words[0], ROOT / "src" / "headcount" / words[0])
@@ -146,5 +148,5 @@ def run_long(command: str) -> str:
         assert words[:2] == ["-m", "benchmarks"], command
         assert all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in words[2:]), command
     else:
-        assert program in ("pip", "git", "pre-commit"), command
+        assert program in ("pip", "git", "pre-commit", "dask"), command
     return ""

@@ -117,7 +117,10 @@ def test_a_drawing_puts_the_numbers_in_their_order() -> None:
 
 
 def test_every_figure_has_a_card(pages: dict[str, str]) -> None:
-    assert all(f"(reference/figures/{name}.md)" in pages["gallery.md"] for name in figures)
+    rooms = {room.name for room in (ROOT / "src" / "headcount" / "papers").iterdir()}
+    ours = [name for name in figures if name.split("/")[0] in rooms]  # not those of other tests
+    assert len(ours) >= 33
+    assert all(f"(reference/figures/{name}.md)" in pages["gallery.md"] for name in ours)
 
 
 def test_commands_of_generated_pages_are_commands(pages: dict[str, str]) -> None:

@@ -181,7 +181,8 @@ def test_explain_tells_all_and_recheck_knows_shipped_names(capsys, monkeypatch):
     assert "E1" in {note["id"].split("/")[1] for note in found["errata"]}
     assert run(["recheck", "arda2026/psi-2"]) == 0
     told = capsys.readouterr().out
-    assert "  this step does not hold as printed; the result is untouched\n" in told
+    assert "arda2026/psi-2 (printed): the violation is proved: 2.71828183 > 2" in told
+    assert "this step does not hold as printed; the result is untouched" in told
     assert "  What is compared: |Z| <= K implies" in told
     assert "false" not in told
     assert 'App. A.6, proof of Lemma 5, (i): "' in told

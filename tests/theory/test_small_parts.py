@@ -24,7 +24,6 @@ from headcount.theory import (
     Kind,
     Outcome,
     Sides,
-    _count,
     _falsify,
     _practice,
     _recheck,
@@ -295,11 +294,6 @@ def test_inverted_bounds_are_tried_on_a_known_grid() -> None:
     last = max(_count.Grid().values())
     assert 2.0**999 < last <= 2**1000
     assert list(itertools.islice(_count._octaves(3), 3)) == [3, 6, 12]
-
-
-def test_the_smallest_bound_is_named_where_none_reaches() -> None:
-    line = [(bound, None) for bound in (5.0, 2.0, 7.0)]
-    assert _count._never(line, "no width") == "no width brings the bound below 2"
 
 
 def test_a_norm_may_be_differentiated_twice_at_zero() -> None:
