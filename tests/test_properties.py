@@ -35,6 +35,10 @@ def numbers(size):
     return st.floats(-size, size, allow_subnormal=False)
 
 
+ordinary = st.floats(-1e3, 1e3).filter(lambda v: abs(v) > 1e-6)
+"""Numbers whose logarithms spread no further than their means can be told."""
+
+
 def tokens(size=30.0):
     return arrays(np.float64, (T, D), elements=numbers(size))
 
@@ -223,7 +227,7 @@ def test_streams_differ_where_names_do(seed, a, b):
 
 
 @few
-@given(arrays(np.float64, 6, elements=numbers(1e3)), numbers(1e3), st.floats(0.1, 10))
+@given(arrays(np.float64, 6, elements=ordinary), numbers(1e3), st.floats(0.1, 10))
 def test_means_move_with_the_data(values, shift, factor):
     """Intervals move with the unit; not with the zero, which decides what is positive."""
     plain, scaled, moved = mean(values), mean(factor * values), mean(values + shift)

@@ -48,7 +48,7 @@ def write(block: str, folder: Path) -> None:
     start = place.replace("...)", "")
     text = (folder / name).read_text()
     assert text.count(start) == 1, place
-    (folder / name).write_text(text.replace(start, f"{start}{rest.strip()} "))
+    (folder / name).write_text(text.replace(start, f"{start}{rest.strip()}, "))
 
 
 @pytest.fixture(scope="module")

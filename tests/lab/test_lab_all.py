@@ -158,8 +158,8 @@ def test_the_list_of_figures_fits_eighty_columns(monkeypatch, capsys) -> None:
     assert toy_cli.app(["reproduce", "--list"], result_action="return_value") == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
-    # Nothing is squeezed into a narrow column: two or three lines for most figures.
-    assert len(lines) < 4 * len(list(lab.figures))
+    # Nothing is squeezed into a narrow column: the open choices take most of the lines.
+    assert len(lines) < 5 * len(list(lab.figures))
 
 
 def crash(*given: Any) -> Any:

@@ -118,13 +118,13 @@ def test_its_false_claim_is_refuted_and_the_proof_checked(site, tmp_path):
 
 def test_the_recipe_of_the_architecture_page_works(tmp_path):
     """The page's own code makes a paper: its metadata, its manifest, and a module of claims."""
-    blocks = dict(re.findall(r"```(toml|py)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL))
+    blocks = dict(re.findall(r"```(toml|python)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL))
     source = tmp_path / "source"
     (source / "smith2030").mkdir(parents=True)
     files = scaffold("paper", "smith2030")
     head = files["smith2030/pyproject.toml"].split("[project.entry-points")[0]
     (source / "pyproject.toml").write_text(head + blocks["toml"])
-    (source / "smith2030" / "__init__.py").write_text(blocks["py"])
+    (source / "smith2030" / "__init__.py").write_text(blocks["python"])
     (source / "smith2030" / "claims.py").write_text(CLAIM)
     site = install(source, tmp_path / "site")
     names = answer(["list"], tmp_path, site)

@@ -32,7 +32,6 @@ from headcount.theory import (
     recheck,
 )
 from headcount.theory._ball_linalg import eigenvalues
-from headcount.theory._balls import at_precision
 from headcount.theory._certificate import FORMAT
 from headcount.theory._frequency import Experiment, Frequency, Interval, clopper_pearson
 from headcount.theory._judge_frequency import judge_exactly
@@ -43,7 +42,7 @@ from headcount.theory._starts import STRUCTURES, neighbours, starts
 from headcount.theory._verdict import decide
 from headcount.theory.domain import Domain
 from headcount.theory.families import safe_norm
-from headcount.theory.slow import FLOATS, Arithmetic, _table, activation
+from headcount.theory.slow import FLOATS, Arithmetic, _table, activation, at_precision
 
 
 @instance_class
@@ -295,11 +294,6 @@ def test_inverted_bounds_are_tried_on_a_known_grid() -> None:
     last = max(_count.Grid().values())
     assert 2.0**999 < last <= 2**1000
     assert list(itertools.islice(_count._octaves(3), 3)) == [3, 6, 12]
-
-
-def test_the_smallest_bound_is_named_where_none_reaches() -> None:
-    line = [(bound, None) for bound in (5.0, 2.0, 7.0)]
-    assert _count._never(line, "no width") == "no width brings the bound below 2"
 
 
 def test_a_norm_may_be_differentiated_twice_at_zero() -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ._facts import facts as facts
     from ._facts import recorded_answers as recorded_answers
     from ._falsify import falsify as falsify
+    from ._fields import Choice as Choice
+    from ._fields import Static as Static
     from ._forms import Form as Form
     from ._forms import false as false
     from ._iterates import iterates_of as iterates_of
@@ -39,9 +41,7 @@ if TYPE_CHECKING:
     from ._pytree import Batch as Batch
     from ._pytree import instance_class as instance_class
     from ._recheck import recheck as recheck
-    from ._record import Choice as Choice
     from ._record import Record as Record
-    from ._record import Static as Static
     from ._record import quantity as quantity
     from ._refuted import refuted_by_role as refuted_by_role
     from ._refuted import refuted_page as refuted_page

@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, stream
+from ..core import BadArgument, check_count, stream
 from ..core._rounding import round_up
+from ._asked import claim_of
 from ._candidates import VIOLATION, candidates, preferred
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
@@ -44,10 +45,14 @@ def budget_of(budget: str | int | Budget, sized: bool = False) -> Budget:
     """
     if isinstance(budget, Budget):
         return budget
-    if isinstance(budget, str) and not budget.isdigit():
-        named, least = BUDGETS[check_choice("budget", budget, BUDGETS)], BUDGETS["small"]
+    if isinstance(budget, str) and budget in BUDGETS:
+        named, least = BUDGETS[budget], BUDGETS["small"]
         return named.shared(least) if sized else named
-    evaluations = check_count("budget", int(budget), least=10)
+    evaluations = int(budget) if isinstance(budget, str) and budget.isdecimal() else budget
+    if isinstance(evaluations, bool) or not isinstance(evaluations, int) or evaluations < 10:
+        problem = "is neither a budget by name nor a whole number of evaluations"
+        fix = f"use {', '.join(BUDGETS)}, or a number of 10 or more"
+        raise BadArgument("budget", budget, problem, fix=fix)
     random = max(evaluations // 5, 8)
     restarts = min(24, max(1, evaluations // 200))
     steps = max((evaluations - random) // restarts, 1)
@@ -142,7 +147,7 @@ class Falsification(FalsificationShown):
 
 
 def falsify(
-    claim: Claim,
+    claim: Claim | str,
     variant: str | None = None,
     *,
     budget: str | int | Budget = "default",
@@ -152,9 +157,11 @@ def falsify(
 ) -> Falsification:
     """Search for an instance with lhs > rhs; if found, it comes with a proof and a certificate.
 
-    `cold` leaves out the claim's constructions and the instances on file, to see what the search
-    finds alone.
+    `claim` is a claim or its name. `cold` leaves out the claim's constructions and the instances
+    on file, to see what the search finds alone.
     """
+    claim = claim_of(claim)
+    check_count("seed", seed, least=0)
     tell = progress if progress is not None else lambda line: None
     started = time.perf_counter()
     name, plan = claim.variant(variant), budget_of(budget, claim.raw)

@@ -17,9 +17,9 @@ import numpy as np
 from ..core import Array, BadArgument
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of, axes_of, instance_from
-from ._slow_sides import slow_checks, slow_ratio
 from ._verdict import judge, outside_domain
 from .slow import FLOATS
+from .slow_sides import slow_checks, slow_ratio
 
 Fields = dict[str, Any]
 _MOST = 4000

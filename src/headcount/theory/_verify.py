@@ -26,6 +26,7 @@ import numpy as np
 from flint import arb
 
 from ..core import BadArgument, check_count, check_nonnegative
+from ._asked import claim_of
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, hull
 from ._cells import (
@@ -57,7 +58,7 @@ TOLERANCE = 1e-9
 
 
 def verify(
-    lemma: Claim,
+    lemma: Claim | str,
     variant: str | None = None,
     *,
     boxes: int = 20_000,
@@ -66,8 +67,10 @@ def verify(
 ) -> Verification:
     """Prove lhs <= rhs on the whole domain, or find a counterexample, or say what stays open.
 
-    All sizes are gone through, or the one choice of `sizes`.
+    `lemma` is a lemma or the name of a fact. All sizes are gone through, or the one choice of
+    `sizes`.
     """
+    lemma = claim_of(lemma)
     name = lemma.variant(variant)
     most = check_count("boxes", boxes)
     check_nonnegative("tolerance", tolerance)
