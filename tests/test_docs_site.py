@@ -10,10 +10,10 @@ import typing
 from pathlib import Path
 
 import pytest
-from tools import docs_api, docs_gallery, docs_site
-from tools.docs_words import escape
+from tools import docs_api, docs_gallery, docs_site, notebooks
+from tools.docs_words import escape, typeset
 
-from headcount.cli._app import app
+from headcount.cli import app
 from headcount.lab import figures
 from headcount.theory import claims
 
@@ -58,7 +58,7 @@ def test_what_is_refuted_is_marked_in_the_index_and_on_its_page(pages: dict[str,
                 assert form.briefly in row
                 assert f'"{form.briefly}"' in page
         if not any(form.fails for form in claim.forms.values()):
-            assert row.endswith("|  |")
+            assert row.endswith("|  |"), row
             assert "!!!" not in page
 
 
@@ -144,6 +144,32 @@ def test_prose_shows_the_characters_that_it_has() -> None:
     shown = markdown.markdown(escape(text), extensions=["tables"])
     plain = re.sub(r"</?(p|code)>", "", shown).replace("&lt;", "<").replace("&gt;", ">")
     assert plain == text.replace("`", "")
+
+
+def test_mathematics_of_prose_is_typeset_and_no_markdown() -> None:
+    import markdown
+
+    text = "a*b*c <= m^(-1/2) with `n_1` and $\\tau_0$ of [x](y) |z|_2"
+    shown = markdown.markdown(typeset(text), extensions=["tables"])
+    assert "a*b*c ≤ m<sup>-1/2</sup> with <code>n_1</code>" in shown
+    assert "of [x](y) |z|<sub>2</sub>" in shown
+    assert "<msub><mi>" in shown
+
+
+def test_a_claims_page_names_the_file_that_it_is_written_in(pages: dict[str, str]) -> None:
+    for name in claims:
+        assert (
+            f"Its code is in `headcount.papers.{name.split('/')[0]}."
+            in (pages[f"reference/claims/{name}.md"])
+        )
+
+
+def test_every_notebook_is_a_page_and_can_be_downloaded() -> None:
+    found = docs_site.notebook_pages()
+    for path in notebooks.FOLDER.glob("*.ipynb"):
+        assert f"({path.name})" in found[f"notebooks/{path.stem}.md"]
+        assert found[f"notebooks/{path.name}"] == path.read_bytes()
+        assert f"({path.stem}.md)" in found["notebooks/index.md"]
 
 
 def test_a_tutorial_is_an_executed_notebook() -> None:

@@ -19,7 +19,7 @@ from headcount.lab import CONFIRMED, INCONCLUSIVE, NOT_CONFIRMED, NOT_JUDGED
 from headcount.lab._findings import KINDS
 from headcount.lab._readings import tally
 
-from .docs_words import escape, table
+from .docs_words import escape, table, typeset
 
 DOCS = Path(__file__).parents[1] / "docs"
 MARKS = {CONFIRMED: "●", NOT_CONFIRMED: "✕", INCONCLUSIVE: "■", NOT_JUDGED: "○"}
@@ -127,7 +127,7 @@ def outcome_line(entry: Entry) -> str:
 def card(figure: Any, entry: Entry | None) -> list[str]:
     """One figure: picture, the paper's sentence, outcome, readings, command."""
     page = f"reference/figures/{figure.id}.md"
-    lines = [f"-   **[{figure.id}]({page})** {escape(figure.title)}", ""]
+    lines = [f"-   **[{figure.id}]({page})** {typeset(figure.title)}", ""]
     shipped = picture_of(figure.id)
     verdicts = sorted_verdicts(entry) if entry else []
     if shipped:
@@ -136,7 +136,7 @@ def card(figure: Any, entry: Entry | None) -> list[str]:
         lines += [f"    {drawing(verdicts)}", ""]
     quoted = [v["source"] for v in verdicts if v["source"]["kind"] == "paper"]
     if quoted:
-        says, where = escape(quoted[0]["says"]), escape(quoted[0]["where"])
+        says, where = typeset(quoted[0]["says"]), escape(quoted[0]["where"])
         lines += [f"    *“{says}”* ({where})", ""]
     elif figure.reference:
         lines += [f"    {escape(figure.reference)}", ""]
@@ -150,7 +150,7 @@ def card(figure: Any, entry: Entry | None) -> list[str]:
 def gallery_page(figures: Mapping[str, Any], stored: Mapping[str, Entry]) -> str:
     """Every figure of every paper as a card."""
     legend = ", ".join(f"{mark} {outcome}" for outcome, mark in MARKS.items())
-    lines = ["---", "hide: [toc]", "---", "", "# Gallery", ""]
+    lines = ["---", "hide: [navigation, toc]", "---", "", "# Gallery", ""]
     lines += [
         "Every figure of the three papers and beyond them, at the largest scale that was run. In a "
         "drawing each row is a sentence: the band is what the sentence expects, the line the 95 % "
@@ -180,12 +180,12 @@ def verdicts_section(figure: str, entry: Entry | None) -> list[str]:
     rows = []
     for verdict in verdicts:
         source, row = verdict["source"], robust.get(verdict["claim"])
-        quoted = f"“{source['says']}” ({source['where']})" if source["says"] else ""
+        quoted = f"“{typeset(source['says'])}” ({escape(source['where'])})" * bool(source["says"])
         held = f"{row['confirmed']} of {row['readings']}" if row else "-"
         rows.append(
             [
                 escape(verdict["claim"]),
-                escape(f"{WHOSE[source['kind']]} {quoted}".strip()),
+                f"{WHOSE[source['kind']]} {quoted}".strip(),
                 f"{MARKS[verdict['outcome']]} {verdict['outcome']}",
                 escape(verdict.get("sentence") or "-"),
                 held,

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # mkdocs loads a hook as a file of its own
 
 from tools import docs_api, docs_gallery, notebooks  # noqa: E402
-from tools.docs_words import escape, table  # noqa: E402
+from tools.docs_words import escape, table, typeset  # noqa: E402
 
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", flags=re.DOTALL)
 
@@ -38,24 +38,30 @@ def claim_page(claim: Any) -> str:
     lines = [
         f"# {claim.id}",
         "",
-        f"**{escape(claim.title)}**, {escape(claim.equations)} ({claim.kind})",
+        f"**{typeset(claim.title)}**, {escape(claim.equations)} ({claim.kind})",
     ]
     for name, form in claim.forms.items():
         if form.fails:
             told = f"{name}: {form.called}" + (f" ({form.where})" if form.where else "")
             lines += ["", f'!!! {KIND_OF_BOX.get(form.role, "note")} "{form.briefly}"']
             lines += ["", f"    {escape(told)}"]
-    lines += ["", escape(claim.statement), "", f'<div class="formula">{convert(claim.latex)}</div>']
+    lines += [
+        "",
+        typeset(claim.statement),
+        "",
+        f'<div class="formula">{convert(claim.latex)}</div>',
+    ]
     if claim.hypotheses:
         lines += ["", "## Hypotheses", ""]
-        lines += [f"- {escape(hypothesis.name)}" for hypothesis in claim.hypotheses]
+        lines += [f"- {typeset(hypothesis.name)}" for hypothesis in claim.hypotheses]
     lines += ["", "## Forms", ""]
     lines += table(
         ["form", "what it is", "note on the text"],
         [
             [
                 f"`{name}`" + (" (asked by default)" if name == claim.default else ""),
-                escape(variant.text) + (f" **{escape(variant.called)}.**" if variant.fails else ""),
+                typeset(variant.text)
+                + (f" **{escape(variant.called)}.**" if variant.fails else ""),
                 f"[{variant.erratum}](../../../errata.md#{claim.paper})" if variant.erratum else "",
             ]
             for name, variant in claim.forms.items()
@@ -69,7 +75,8 @@ def claim_page(claim: Any) -> str:
     if claim.errata:
         notes = ", ".join(f"[{note}](../../../errata.md#{claim.paper})" for note in claim.errata)
         lines += ["", f"Notes on the text: {notes}."]
-    where, model = claim.sides.__module__, next(iter(papers[claim.paper].models), "")
+    declared = claim.function if claim.on is not None else claim.sides
+    where, model = declared.__module__, next(iter(papers[claim.paper].models), "")
     searched = claim.families or claim.experiment is not None
     ask = f"falsify {claim.id} --budget small" if searched else f"audit --model {model}"
     lines += ["", "## Ask it", "", "```console", f"$ headcount {ask}", "```"]
@@ -78,7 +85,7 @@ def claim_page(claim: Any) -> str:
 
 def figure_page(figure: Any) -> str:
     """One figure: what it asks, its sizes at every scale, its options, what to type."""
-    lines = [f"# {figure.id}", "", f"**{escape(figure.title)}** {escape(figure.reference)}", ""]
+    lines = [f"# {figure.id}", "", f"**{typeset(figure.title)}** {escape(figure.reference)}", ""]
     lines += docs_gallery.verdicts_section(figure.id, docs_gallery.on_file().get(figure.id))
     module = inspect.getmodule(figure.trials)
     if module is not None and module.__doc__:
@@ -109,7 +116,7 @@ def figure_page(figure: Any) -> str:
 
 def index_page(title: str, words: str, entries: list[tuple[str, str, str]]) -> str:
     """A list of pages: (id, file, title)."""
-    rows = [[f"[{name}]({file})", escape(text)] for name, file, text in entries]
+    rows = [[f"[{name}]({file})", typeset(text)] for name, file, text in entries]
     return "\n".join([f"# {title}", "", words, "", *table(["name", "title"], rows), ""])
 
 
@@ -139,11 +146,12 @@ def claim_indexes() -> dict[str, str]:
         cells = [
             [
                 f"[{claim.id}]({claim.id.removeprefix(f'{key}/')}.md)",
-                *(escape(claim.title), escape(claim.equations), refuted_in(claim)),
+                f"{typeset(claim.title)} ({escape(claim.equations)})",
+                refuted_in(claim),
             ]
             for claim in own
         ]
-        lines += ["", *table(["name", "title", "place", "refuted"], cells), ""]
+        lines += ["", *table(["name", "title and place", "refuted"], cells), ""]
         pages[f"reference/claims/{key}/index.md"] = "\n".join(lines)
         counts = refuted_by_role(key)
         row = [f"[{key}]({key}/index.md)", escape(paper.title), str(len(own))]

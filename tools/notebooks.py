@@ -121,7 +121,9 @@ def main(names: list[str]) -> None:
     for path in sorted(FOLDER.glob("*.ipynb")):
         if not names or path.stem in names:
             print(path.name, flush=True)
-            write(execute(read(path), path.stem), path)
+            with contextlib.chdir(FOLDER):  # their data lie beside them
+                done = execute(read(path), path.stem)
+            write(done, path)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,8 @@ def test_an_address_brings_its_state_and_it_fits_a_phone(
     page = open_page(f"{address}&paper=deora2024&width=4096&n=20", 390, scheme)
     page.wait_for_selector("text=Training loss at width 4,096", timeout=LONG)
     page.wait_for_selector(".lamps", timeout=LONG)
-    for part in (".plot", ".lamps", ".controls"):
+    assert page.locator("[role=main]").count() == 1
+    for part in (".plot", ".lamps", ".controls", ".paper"):
         box = page.locator(part).first.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390

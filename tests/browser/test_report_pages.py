@@ -35,7 +35,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_site(results, tmp_path_factory.mktemp("site")).folder
 
 
-PAGES = ["index.html", "claims.html", "errata.html", "heads.html", "figures/toy-mean-smoke.html"]
+PAGES = [
+    "index.html",
+    "claims.html",
+    "claims-wu2023.html",
+    "errata.html",
+    "heads.html",
+    "figures/toy-mean-smoke.html",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -44,14 +51,24 @@ def test_pages_read_well(site: Path, reads_well: Any, page: str, width: int, sch
     reads_well((site / page).as_uri(), width, scheme)
 
 
-def test_filters_and_links_of_claims(site: Path, open_page: Any) -> None:
-    page = open_page((site / "claims.html").as_uri())
-    page.select_option("select[name=paper]", "wu2023")
+def test_filters_and_keys_of_claims(site: Path, open_page: Any) -> None:
+    page = open_page((site / "claims-wu2023.html").as_uri())
     page.select_option("select[name=outcome]", "holds")
-    assert page.inner_text("#count") == f"6 of {len(theory.claims)} claims"
+    assert page.inner_text("#count") == f"6 of {len(theory.claims.of_paper('wu2023'))} claims"
     assert page.locator(".claim:visible").count() == 6
-    page.select_option("select[name=outcome]", "false as printed")
+    page.select_option("select[name=outcome]", "")
+    page.select_option("select[name=mark]", "false as printed")
     assert page.locator(".claim:visible").count() == theory.refuted_by_role("wu2023")["statement"]
+    page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "words"
+    assert page.input_value("input[name=words]") == ""
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**/claims-deora2024.html")
+    page.goto((site / "claims-wu2023.html").as_uri() + "#mark=refuted")
+    assert page.input_value("select[name=mark]") == "refuted"
 
 
 def test_numbers_can_be_downloaded(site: Path, open_page: Any) -> None:

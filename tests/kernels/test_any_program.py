@@ -158,6 +158,7 @@ def test_what_has_no_factors_is_told_and_only_that_is_taken_whole() -> None:
     of = {way.split(":")[0]: way for way in plan.ways if "1 numbers" not in way}
     assert of["read"] == "read: products over 1 position, of 4 and 3 numbers"
     assert "0 bent: the gradient, 17 numbers" in plan.ways
+    assert plan.ways[-1] == "no factors, as it enters otherwise than by products: 0 bent.W"
     assert str(plan).endswith(plan.ways[-1])
 
 
@@ -183,6 +184,7 @@ def test_features_that_do_not_fit_give_way_to_vector_products() -> None:
     assert ntk(model, params, x).method == "structured"
     small = ntk(model, params, x, memory_limit=40_000)
     assert small.method == "vector-products"
+    assert "eighth of the memory" in str(small.plan)
     np.testing.assert_allclose(small.total, ntk(model, params, x).total, rtol=1e-9, atol=1e-9)
 
 

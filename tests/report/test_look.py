@@ -23,7 +23,7 @@ def test_sizes_by_name_and_in_inches():
     assert Look.of_size("5.5x3") == Look(5.5, 3.0)
     assert Look.of_size(None) == Look()
     for size in ("wide", "5", "axb", "0x3", "5x900", "nanx3", "5x"):
-        with pytest.raises(BadArgument, match="is no size|must be 1.5 to 50 inches"):
+        with pytest.raises(BadArgument, match=r"is no size|must be 1\.5 to 50 inches"):
             Look.of_size(size)
 
 
@@ -38,7 +38,7 @@ class Toy:
         options={},
         figure=types.SimpleNamespace(
             id="a/b", layout=(1, 3), bands="", options={},
-            plot=lambda data, axes: [ax.plot([1, 2], [k, 3]) for k, ax in enumerate(axes)],
+            plot=lambda data, axes: [(ax.plot([1, 2], [k, 3], label="a"), ax.legend()) for k, ax in enumerate(axes)],
         ),
     )  # fmt: skip
 

@@ -16,19 +16,20 @@ from headcount.core import BadArgument
 from headcount.theory import (
     Box,
     Budget,
+    Certificate,
     Outcome,
     Parameters,
     Product,
     Reals,
     Size,
     Tokens,
+    certify,
     falsify,
     judge,
     lemma,
     recheck,
 )
 from headcount.theory._candidates import size_plan
-from headcount.theory._certificate import Certificate, certify
 from headcount.theory._prove import prove
 from headcount.theory._record import family_at, sizes_of
 from headcount.theory._shrink import shrink

@@ -13,8 +13,7 @@ from headcount.core import BadArgument
 from headcount.core._tree import axis_letters
 from headcount.papers.arda2026 import IndRNN, PooledAttention
 from headcount.papers.deora2024.model import LinearParams, MultiHeadParams
-from headcount.training import _run
-from headcount.training._run import Run
+from headcount.training import Run, _run
 from headcount.training._stored import gathered
 
 

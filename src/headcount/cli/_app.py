@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -26,6 +27,7 @@ from ._ntk import ntk_command
 from ._recheck import recheck_command
 from ._report import report_command
 from ._reproduce import reproduce_command
+from ._sharpen import sharpen_command
 from ._show import show_command
 from ._status import status_command
 from ._train import train_command
@@ -46,6 +48,7 @@ app.command(explain_command, name="explain")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(verify_command, name="verify")
+app.command(sharpen_command, name="sharpen")
 app.command(new_command, name="new")
 app.command(count_command, name="count")
 app.command(compare_command, name="compare")
@@ -72,6 +75,8 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ.setdefault("PJRT_NPROC", "1")
     # XLA tells at length when it folds a constant slowly; its errors reach us as exceptions.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # A sixth of what a short command takes went into looking for garbage while JAX is imported.
+    gc.set_threshold(100_000)
     sys.exit(run(arguments))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -125,7 +125,7 @@ def names_of(key: str) -> dict[str, list[str]]:
     from ..lab import figures
     from ..theory import claims, facts
 
-    registries: dict[str, Iterable[str]] = {"figures": figures, "claims": claims, "facts": facts}
+    registries: dict[str, Any] = {"figures": figures, "claims": claims, "facts": facts}
     own = {kind: [n for n in names if n.split("/")[0] == key] for kind, names in registries.items()}
     return {"models": list(papers[key].models), **own}
 

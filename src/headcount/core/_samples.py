@@ -16,6 +16,7 @@ Samples = Any
 
 def as_samples(argument: str, x: Any, dtype: str | None) -> Samples:
     """Finite NumPy arrays of one length; floats in `dtype` if given, ids and masks as they are."""
+    x = np.asarray(x) if _is_nested_list(x) else x
     samples = jax.tree.map(lambda leaf: _numbers(argument, leaf, dtype), x)
     lengths = {leaf.shape[:1] for leaf in jax.tree.leaves(samples)}
     if len(lengths) > 1:
@@ -26,6 +27,13 @@ def as_samples(argument: str, x: Any, dtype: str | None) -> Samples:
         shown = f"array of shape {np.shape(jax.tree.leaves(samples)[0])}" if lengths else x
         raise BadArgument(argument, shown, "holds no sample", fix="give n >= 1")
     return samples
+
+
+def _is_nested_list(x: Any) -> bool:
+    """One array written as lists, to be read as NumPy reads it; a list of arrays is a pytree."""
+    return isinstance(x, list) and all(
+        isinstance(leaf, (bool, int, float)) for leaf in jax.tree.leaves(x)
+    )
 
 
 def count_samples(x: Any) -> int:

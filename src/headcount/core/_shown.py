@@ -33,7 +33,8 @@ class Shown:
         return one_line(type(self).__name__, parts)
 
     def _repr_html_(self) -> str:
-        rows = [(name, brief(value)) for name, value in self.summary().items()]
+        shown = self.summary().items()
+        rows = [(name, value if isinstance(value, str) else brief(value)) for name, value in shown]
         return html_table(rows, caption=type(self).__name__) + self.pictures()
 
 

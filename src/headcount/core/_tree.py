@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -14,14 +15,15 @@ Params = Any
 
 
 def blocks(params: Params) -> dict[str, Any]:
-    """The named top-level blocks of `params`: NamedTuple fields, dict keys, else indices."""
+    """The named top-level blocks of `params`: fields, keys, attributes, else indices."""
     if hasattr(params, "_asdict"):
         return dict(params._asdict())
     if isinstance(params, dict):
         return dict(params)
     if isinstance(params, (tuple, list)):
         return {str(i): leaf for i, leaf in enumerate(params)}
-    return {"params": params}
+    parts, _ = _parts(params)
+    return {path: part for path, part in parts if jax.tree.leaves(part)}
 
 
 def named_leaves(params: Params) -> dict[str, Array]:
@@ -74,4 +76,54 @@ def with_blocks(params: Params, changed: dict[str, Any]) -> Params:
         return {**params, **changed}
     if isinstance(params, (tuple, list)):
         return type(params)(changed.get(str(i), leaf) for i, leaf in enumerate(params))
-    return changed.get("params", params)
+    parts, structure = _parts(params)
+    return jax.tree.unflatten(structure, [changed.get(path, part) for path, part in parts])
+
+
+def _parts(params: Params) -> tuple[list[tuple[str, Any]], Any]:
+    """What any other container holds, one level deep; an array is a part of its own."""
+    found, structure = jax.tree_util.tree_flatten_with_path(
+        params, is_leaf=lambda tree: tree is not params
+    )
+    keys = jax.tree_util.keystr
+    return [(keys(path, simple=True) or "params", part) for path, part in found], structure
+
+
+def paths(params: Params) -> tuple[str, ...]:
+    """Where every array stands: its block and the path in it, with dots."""
+    found = []
+    for name, block in blocks(params).items():
+        inner = jax.tree_util.tree_flatten_with_path(block)[0]
+        inside = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in inner]
+        found += [f"{name}.{path}" if path else name for path in inside]
+    return tuple(found)
+
+
+def is_at(path: str, name: str) -> bool:
+    """Whether an array belongs to what a name stands for: it, or all that is below it."""
+    return path == name or path.startswith(f"{name}.")
+
+
+def subtrees(params: Params, names: Sequence[str]) -> dict[str, list[Any]]:
+    """The arrays of every name: a block's, or a path's in it."""
+    leaves = list(zip(paths(params), _leaves(params), strict=True))
+    return {name: [leaf for path, leaf in leaves if is_at(path, name)] for name in names}
+
+
+def with_subtrees(params: Params, changed: dict[str, list[Any]]) -> Params:
+    """`params` with the arrays of some names replaced."""
+    new = {name: iter(leaves) for name, leaves in changed.items()}
+    replaced = []
+    for path, leaf in zip(paths(params), _leaves(params), strict=True):
+        owner = next((name for name in changed if is_at(path, name)), None)
+        replaced.append(leaf if owner is None else next(new[owner]))
+    left = iter(replaced)
+    filled = {
+        name: jax.tree.map(lambda _: next(left), block) for name, block in blocks(params).items()
+    }
+    return with_blocks(params, filled)
+
+
+def _leaves(params: Params) -> list[Any]:
+    """The arrays in the order of `paths`: block by block."""
+    return [leaf for block in blocks(params).values() for leaf in jax.tree.leaves(block)]

@@ -6,7 +6,12 @@
 
 import marimo
 
-app = marimo.App(width="full", app_title="Headcount explorer", css_file="explore.css")
+app = marimo.App(
+    width="full",
+    app_title="Headcount explorer",
+    css_file="explore.css",
+    html_head_file="head.html",
+)
 
 
 @app.cell
@@ -35,8 +40,8 @@ def _(asked, core, mo):
     keys = [key for key, one in core.papers.items() if one.setting and one.models]
     named = {f"{key}: {core.papers[key].title}": key for key in keys}
     chosen = next((name for name, key in named.items() if key == asked.get("paper")), None)
-    paper = mo.ui.dropdown(named, value=chosen or next(iter(named)), label="paper")
-    mo.vstack([mo.md("# Headcount explorer"), paper])
+    paper = mo.ui.dropdown(named, value=chosen or next(iter(named)), label="paper", full_width=True)
+    mo.vstack([mo.md("# Headcount explorer"), mo.Html(f'<div class="paper">{paper}</div>')])
     return (paper,)
 
 

@@ -10,7 +10,7 @@ Fisher matrix has the samples' own gradients, n sum_j g_j g_j^T, in its place.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -21,11 +21,23 @@ from jaxtyping import Float
 from matfree.decomp import tridiag_sym
 from scipy.stats import norm
 
-from ..core import Array, Loss, cast, check_count, check_positive, float64, loss_of, normal, stream
+from ..core import (
+    Array,
+    BadArgument,
+    Loss,
+    cast,
+    check_count,
+    check_positive,
+    float64,
+    loss_of,
+    normal,
+    stream,
+)
 from ..core._checks import check_finite_leaves
 from ..core._results import mappable
 from ..core._samples import Samples, as_samples
 from ..core._shown import Shown
+from ..models._module import as_model
 from ._generic import as_trained
 from ._linearised import check_labels, check_pair
 
@@ -91,6 +103,8 @@ def flat_product(function: Any, params: Any) -> tuple[Product, Any, Callable[[An
     Groups of equal heads count as all their heads.
     """
     matrix = isinstance(function, GaussNewton)
+    if not matrix:
+        _check_scalar(function, params)
     trained, stretched = as_trained(function.model if matrix else function, params)
     start, unravel = ravel_pytree(stretched)
 
@@ -101,6 +115,25 @@ def flat_product(function: Any, params: Any) -> tuple[Product, Any, Callable[[An
         return jax.jvp(jax.grad(lambda p: trained(unravel(p))), (start,), (v,))[1]
 
     return product, start, unravel
+
+
+def _check_scalar(function: Any, params: Any) -> None:
+    """A function of the parameters alone that gives one number."""
+    shape = getattr(jax.eval_shape(function, params), "shape", None)
+    if shape != ():
+        problem = f"gives {'no array' if shape is None else f'shape {shape}'}, not one number"
+        fix = "take one output: lambda params, x: f(params, x)[0]"
+        raise BadArgument("function", type(function).__name__, problem, fix=fix)
+
+
+def at_params(function: Any, params: Any) -> tuple[Any, Any]:
+    """A function of parameters, and where to take it: a module in it brings its own."""
+    if hasattr(function, "model"):
+        model, params = as_model(function.model, params)
+        function = function if model is function.model else replace(function, model=model)
+    if params is None:
+        raise BadArgument("params", None, "is nothing to start from", fix="give parameters")
+    return function, params
 
 
 @mappable("size")
@@ -145,6 +178,7 @@ def spectral_density(
     """
     check_count("probes", probes, least=2)
     check_count("order", order)
+    function, params = at_params(function, params)
     check_finite_leaves("params", params)
     with float64():
         product, start, _ = flat_product(function, cast(params, "float64"))

@@ -15,10 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, BadArgument, own_precision
+from ..core import Array, BadArgument, check_choice, check_count, own_precision
 from ..core import _tree as tree
 from ..core._samples import Samples, count_samples, sample_shapes, take_samples
 from ..models import over_heads
+from ..models._called import output_of
+from ..models._module import as_model
 from ._features import Factors
 
 Function = Callable[[Any, Float[Array, "..."]], Float[Array, "..."]]
@@ -36,35 +38,61 @@ def as_trained(model: Any, params: Any) -> tuple[Any, Any]:
     return lambda p, *x: model(over_heads(model, p, power=-1), *x), stretched
 
 
-def kept_blocks(params: Any, frozen: Sequence[str]) -> tuple[str, ...]:
-    """The names of the blocks that are not frozen, in the order of the parameters."""
-    names = tuple(tree.blocks(params))
+DEPTHS = {"each": 1, "total": 1, "leaves": 1000}
+"""How many names of its path a block has, by what `blocks` asks for."""
+
+
+def kept_blocks(params: Any, frozen: Sequence[str], blocks: str | int = "each") -> tuple[str, ...]:
+    """The names of what is not frozen, in the order of the parameters.
+
+    A name is a path with dots, so many names deep as `blocks` says. Of a block that is frozen in
+    part the parts that are left are named by their paths.
+    """
     if isinstance(frozen, str):
         raise BadArgument("frozen", frozen, "must be a sequence of names", fix=f"use ({frozen!r},)")
+    paths = tree.paths(params)
     for name in frozen:
-        if name not in names:
-            listed = ", ".join(names)
-            raise BadArgument("frozen", name, "is not a block", fix=f"choose from: {listed}")
-    kept = tuple(name for name in names if name not in frozen)
+        if name not in tree.blocks(params) and not any(tree.is_at(path, name) for path in paths):
+            listed = ", ".join(tree.blocks(params))
+            fix = f"choose from: {listed}, or a path in one of them"
+            raise BadArgument("frozen", name, "is not a block", fix=fix)
+    kept = tuple(name for block in tree.blocks(params) for name in _left(block, paths, frozen))
+    if isinstance(blocks, str):
+        check_choice("blocks", blocks, tuple(DEPTHS))
+    depth = DEPTHS[blocks] if isinstance(blocks, str) else check_count("blocks", blocks)
+    if depth > 1:
+        cut = [path.split(".")[:depth] for path in paths if any(tree.is_at(path, k) for k in kept)]
+        short = [".".join(names) for names in cut]
+        kept = tuple(n for name in dict.fromkeys(short) for n in _left(name, paths, frozen))
     if not kept:
         raise BadArgument("frozen", tuple(frozen), "leaves no block", fix="free at least one block")
     return kept
 
 
+def _left(name: str, paths: Sequence[str], frozen: Sequence[str]) -> list[str]:
+    """The name, or what is left below it where something is frozen."""
+    if any(tree.is_at(name, f) for f in frozen):
+        return []
+    if not any(tree.is_at(f, name) for f in frozen):
+        return [name]
+    depth = name.count(".") + 2
+    below = [".".join(path.split(".")[:depth]) for path in paths if tree.is_at(path, name)]
+    return [one for part in dict.fromkeys(below) for one in _left(part, paths, frozen)]
+
+
 def output_size(f: Function, params: Any, x: Any) -> int | None:
     """How many outputs f has on a sample like x (its shape is enough); None for a scalar."""
-    shape = jax.eval_shape(f, params, x).shape
+    shape = output_of(f, params, x).shape
     return None if shape == () else math.prod(shape)
 
 
 def restricted(f: Function, params: Any, names: Sequence[str]) -> tuple[Function, dict[str, Any]]:
-    """f as a function of the named blocks only, with flattened output, and their values."""
+    """f as a function of the named arrays only, with flattened output, and their values."""
 
     def g(moving: dict[str, Any], x: Samples) -> Float[Array, "o"]:
-        return jnp.ravel(f(tree.with_blocks(params, moving), x))
+        return jnp.ravel(f(tree.with_subtrees(params, moving), x))
 
-    values = tree.blocks(params)
-    return g, {name: values[name] for name in names}
+    return g, tree.subtrees(params, names)
 
 
 def jacobian_features(
@@ -120,6 +148,7 @@ def ntk_vector_product(
     v has shape (n2,) for a scalar f, (n2, o) for o outputs; the answer has the same layout. This
     is a plain JAX function: it computes in the precision of its arguments and can be jitted.
     """
+    model, params = as_model(model, params)
     x2 = x1 if x2 is None else x2
     names = kept_blocks(params, frozen)
     columns = jnp.reshape(v, (count_samples(x2), -1))

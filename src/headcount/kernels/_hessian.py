@@ -34,20 +34,26 @@ from ..core._checks import check_finite_leaves
 from ..core._precision import traced
 from ..core._samples import Samples
 from ..models import over_heads
-from ._curvature import GaussNewton, flat_product
+from ._curvature import GaussNewton, at_params, flat_product
 from ._linearised import check_labels, check_pair
 
 Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 Scalar = Callable[[Any], Float[Array, ""]]
 
 
-@own_precision
 def hessian_vector_product(function: Scalar, params: Any, vector: Any) -> Any:
     """Hess function(params) vector, forward over reverse: about the cost of two gradients.
 
     Pure and jittable; `model_function` and `loss_function` give the scalar functions. Where their
     model has groups of equal heads, vector and product hold one head of each group.
     """
+    function, params = at_params(function, params)
+    return _product(function, params, vector, getattr(function, "data", ()))
+
+
+@own_precision
+def _product(function: Scalar, params: Any, vector: Any, _: Any) -> Any:
+    """The product, in the precision of the parameters and of the data, which come last."""
     product = jax.jvp(jax.grad(function), (params,), (vector,))[1]
     return over_heads(function, product, power=-2)
 
@@ -57,10 +63,10 @@ class _OfModel:
     """A function of a model's parameters that knows how many heads its groups stand for."""
 
     model: Any
-    value: Callable[..., Float[Array, ""]]
+    value: Callable[..., Any]
     data: tuple[Any, ...]
 
-    def __call__(self, params: Any) -> Float[Array, ""]:
+    def __call__(self, params: Any) -> Any:
         return _called(self.value, self.model, params, *self.data)
 
     @property
@@ -74,10 +80,10 @@ def _called(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def model_function(model: Function, x: Float[Array, "T d"]) -> Scalar:
-    """params -> f(params, x), the model at one sample."""
+def model_function(model: Function, x: Any) -> Scalar:
+    """params -> f(params, x), the model at one sample of any shape."""
     if not traced(x):
-        check_finite("x", x)
+        check_finite_leaves("x", x)
     return _OfModel(model, lambda f, params, x: f(params, x), (x,))
 
 
@@ -135,6 +141,7 @@ def hessian_extremes(
     """
     check_count("iterations", iterations)
     check_count("dense_below", dense_below, least=3)
+    function, params = at_params(function, params)
     check_finite_leaves("params", params)
     if isinstance(function, (_OfModel, GaussNewton)) and any(
         k > 1 for k in function.multiplicities or ()

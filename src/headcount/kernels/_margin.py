@@ -60,7 +60,7 @@ class Margin(Shown):
     upper: float
     status: str
     norm: float
-    coefficients: Float[Array, "n"]
+    coefficients: Float[Array, "n *k"]
     weights: Float[Array, "n"]
     support: Int[Array, "k"]
 
@@ -97,7 +97,7 @@ class Margin(Shown):
 
 
 @partial(jax.jit, static_argnums=0)
-def _combined(model: Function, params: Any, x: Samples, coefficients: Float[Array, "n"]) -> Any:
+def _combined(model: Function, params: Any, x: Samples, coefficients: Float[Array, "n *k"]) -> Any:
     """sum_i coefficients_i grad f(params, x_i)."""
     _, back = jax.vjp(lambda p: jax.vmap(model, (None, 0))(p, x), params)
     return back(coefficients)[0]
@@ -111,9 +111,12 @@ def _slopes(model: Function, params: Any, direction: Any, x: Samples) -> Array:
 
 
 def kernel_margin(
-    kernel: Float[Array, "n n"], y: Num[Array, "n"], *, norm: float = NTK_NORM
+    kernel: Float[Array, "..."], y: Num[Array, "n"], *, norm: float = NTK_NORM
 ) -> Margin:
-    """The margin of features with Gram matrix `kernel`.
+    """The margin of features with Gram matrix `kernel`, (n, n), and signs y.
+
+    Of a kernel of k outputs, (n, k, n, k), and classes y it is the least lead of the right output
+    over another one: that of the differences of their features, n (k - 1) of them.
 
     max_{|theta| = norm} min_i y_i <phi_i, theta> = norm min_{a in simplex} |sum_i a_i y_i phi_i|.
     With B^T B = (y_i K_ij y_j) the shortest combination is a non-negative least squares problem:
@@ -121,13 +124,44 @@ def kernel_margin(
     are computed from the kernel itself, so that they bracket the margin however well it was solved.
     """
     check_positive("norm", norm)
+    if np.ndim(kernel) == 4 and np.shape(kernel)[1] == 1:  # a vector of one output
+        kernel = np.reshape(kernel, (len(kernel), -1))
+    if np.ndim(kernel) == 4:
+        return _class_margin(np.asarray(kernel), y, norm)
+    check_signs(y)
+    return _margin(kernel, y, norm, 1)
+
+
+def _class_margin(kernel: Float[Array, "n k n k"], y: Num[Array, "n"], norm: float) -> Margin:
+    n, k = kernel.shape[:2]
+    check_shape("kernel", kernel, (n, k, n, k))
+    check_shape("y", y, (n,))
+    classes = np.asarray(y)
+    if classes.dtype.kind not in "iu" or classes.min() < 0 or classes.max() >= k:
+        shown = f"{classes.dtype} from {classes.min()} to {classes.max()}"
+        raise BadArgument("y", shown, f"are no classes of {k} outputs", fix="use 0..k-1")
+    leads = np.eye(k)[classes][:, None, :] - np.eye(k)[None]  # of the right output, over each
+    others = leads[np.arange(k) != classes[:, None]].reshape(n, k - 1, k)
+    mixed = np.einsum("iak,ikjl,jbl->iajb", others, kernel, others, optimize=True)
+    mixed = mixed.reshape(n * (k - 1), -1).astype(kernel.dtype)
+    found = _margin((mixed + mixed.T) / 2, np.ones(len(mixed)), norm, 4)
+    weights = found.weights.reshape(n, k - 1)
+    return replace(
+        found,
+        coefficients=np.einsum("ia,iak->ik", found.coefficients.reshape(n, k - 1), others),
+        weights=weights.sum(axis=1),
+        support=np.flatnonzero(weights.any(axis=1)),
+    )
+
+
+def _margin(kernel: Float[Array, "n n"], y: Num[Array, "n"], norm: float, sums: int) -> Margin:
+    """That of signs; every entry of the kernel is a sum of so many rounded numbers."""
     K = check_kernel("kernel", kernel)
     n = len(K)
     check_shape("y", y, (n,))
-    check_signs(y)
     signs = np.asarray(y, np.float64)
     signed = signs[:, None] * K * signs[None, :]
-    size = float(np.max(np.abs(K)))
+    size = sums * float(np.max(np.abs(K)))
     if size == 0:
         return _not_separable(np.full(n, 1 / n), 0.0, norm)
     weights = _shortest_combination(signed / size)
@@ -209,19 +243,23 @@ def ntk_margin(
     *,
     norm: float = NTK_NORM,
 ) -> Margin:
-    """`kernel_margin` of the tangent features at `params`; `margin_path` follows it along a run."""
+    """`kernel_margin` of the tangent features at `params`; `margin_path` follows it along a run.
+
+    y are signs, or the classes of a model with a vector as output.
+    """
     model, params = as_model(model, params)
     check_pair(model, x, y)
-    check_signs(y)
     return kernel_margin(ntk(model, params, x, blocks="total").total, y, norm=norm)
 
 
 def margin_path(
-    kernels: Float[Array, "records n n"], y: Num[Array, "n"], *, norm: float = NTK_NORM
+    kernels: Float[Array, "records nk nk"], y: Num[Array, "n"], *, norm: float = NTK_NORM
 ) -> list[Margin]:
     """gamma along a training run: the margin of every kernel that `tangent_kernel` recorded."""
-    check_shape("kernels", kernels, (None, len(y), len(y)))
-    return [kernel_margin(kernel, y, norm=norm) for kernel in kernels]
+    n, k = len(y), max(1, np.shape(kernels)[-1] // len(y))
+    check_shape("kernels", kernels, (None, n * k, n * k))
+    shape = (n, n) if k == 1 else (n, k, n, k)
+    return [kernel_margin(np.reshape(kernel, shape), y, norm=norm) for kernel in kernels]
 
 
 def linear_margin(x: Float[Array, "n T d"], y: Num[Array, "n"], *, norm: float = 1.0) -> Margin:
@@ -248,11 +286,11 @@ def direction_margins(
 ) -> Float[Array, "n"]:
     """y_i <grad f(params, x_i), theta> with theta scaled to `norm` (None: as given).
 
-    The smallest entry is the margin of the direction.
+    For classes y of a vector f: the lead of the right output over the largest of the others. The
+    smallest entry is the margin of the direction.
     """
     model, params = as_model(model, params)
     check_pair(model, x, y)
-    check_signs(y)
     check_finite_leaves("params", params)
     check_finite_leaves("direction", direction)
     with float64():
@@ -263,6 +301,11 @@ def direction_margins(
     if norm is not None and length == 0:
         raise BadArgument("direction", "all zeros", "has no length", fix="give a nonzero direction")
     scale = 1.0 if norm is None else check_positive("norm", norm) / length
+    if slopes.ndim == 2:
+        own = np.arange(slopes.shape[1]) == np.asarray(y)[:, None]
+        lead = np.sum(np.where(own, slopes, 0), axis=1)
+        return scale * (lead - np.max(np.where(own, -np.inf, slopes), axis=1))
+    check_signs(y)
     return np.asarray(y, np.float64) * np.asarray(slopes) * scale
 
 

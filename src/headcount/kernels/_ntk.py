@@ -15,7 +15,6 @@ from jaxtyping import Float
 
 from ..core import (
     Array,
-    check_choice,
     check_count,
     own_precision,
 )
@@ -45,9 +44,13 @@ from ._traced import Part
 if TYPE_CHECKING:
     import xarray as xr
 
-BLOCKS = ("each", "total")
 _LARGEST_SHOWN = 500
 """Rows of a kernel whose eigenvalues a notebook shows."""
+_TOO_LARGE: dict[str, tuple[str, ...]] = {
+    "auto": ("the factors of four samples would take more than an eighth of the memory",),
+    "vector-products": (),
+}
+"""Why it is vector products."""
 _TILE_BYTES = 1 << 27
 """The matrices of one tile, token pairs included, stay below this."""
 
@@ -134,7 +137,7 @@ def ntk(
     x1: Samples,
     x2: Samples | None = None,
     *,
-    blocks: str = "each",
+    blocks: str | int = "each",
     frozen: Sequence[str] = (),
     dtype: str = "float64",
     method: str = "auto",
@@ -146,8 +149,10 @@ def ntk(
     model: f(params, x), or an equinox module, which brings its parameters where they are None.
     x1, x2: samples along the first axis: an array, ids as integers, or a pytree of such.
 
-    blocks: "each" keeps every parameter block beside the total, "total" only their sum.
-    frozen: names of blocks that are not trained and are left out.
+    blocks: "each" keeps every parameter block beside the total, "total" only their sum; "leaves"
+    has a block for every array, named by its path ("encoder.0.weight"), a number one for every
+    path cut to so many names.
+    frozen: names of blocks or paths in them that are not trained and are left out.
     dtype: "float64", whatever JAX's global setting is, or "float32" on request.
     method: "structured" (features in factors), "jacobian" (contraction of the Jacobian),
     "vector-products" (jvp of vjp), all for any f, or "auto": structured, but vector products where
@@ -155,7 +160,6 @@ def ntk(
     tile: samples per side of a tile; memory_limit: bytes, instead of what the machine has free.
     A plan that does not fit is refused before anything is allocated (`KernelTooLarge`).
     """
-    check_choice("blocks", blocks, BLOCKS)
     problem, x1, x2, plan = planned(
         model, params, x1, x2, blocks=blocks, frozen=frozen, dtype=dtype, method=method, tile=tile,
         memory_limit=memory_limit, to_file=False,
@@ -164,7 +168,7 @@ def ntk(
     o = problem.width
     shape = (plan.n1 * o, plan.n2 * o)
     total = np.zeros(shape, dtype)
-    kept = {name: np.empty(shape, dtype) for name in problem.names} if blocks == "each" else {}
+    kept = {name: np.empty(shape, dtype) for name in problem.names} if blocks != "total" else {}
     for rows, columns, tiles in computed_tiles(problem, x1, x2, plan, by_block=bool(kept)):
         at = (slice(rows[0] * o, rows[1] * o), slice(columns[0] * o, columns[1] * o))
         for name, values in tiles.items():
@@ -193,7 +197,7 @@ def plan_ntk(
     x1: Samples,
     x2: Samples | None = None,
     *,
-    blocks: str = "each",
+    blocks: str | int = "each",
     frozen: Sequence[str] = (),
     dtype: str = "float64",
     method: str = "auto",
@@ -218,7 +222,7 @@ def planned(
     x1: Any,
     x2: Any,
     *,
-    blocks: str,
+    blocks: str | int,
     frozen: Sequence[str],
     dtype: str,
     method: str,
@@ -229,24 +233,22 @@ def planned(
 ) -> tuple[Problem, Any, Any, MemoryPlan]:
     """The checked problem, its samples and its memory plan."""
     model, params = as_model(model, params)
-    kept_blocks(params, frozen)
+    names = kept_blocks(params, frozen, blocks)
     limit = (
         available_memory() if memory_limit is None else check_count("memory_limit", memory_limit)
     )
     given, chosen = x1, method
-    problem, x1 = prepare(model, params, given, frozen=tuple(frozen), dtype=dtype, method=chosen)
+    problem, x1 = prepare(model, params, given, names=names, dtype=dtype, method=chosen)
     if method == "auto" and 4 * problem.feature_bytes > limit // 8:
         chosen = "vector-products"
-        problem, x1 = prepare(
-            model, params, given, frozen=tuple(frozen), dtype=dtype, method=chosen
-        )
+        problem, x1 = prepare(model, params, given, names=names, dtype=dtype, method=chosen)
     if x2 is not None:
         x2 = check_inputs("x2", x2, model, dtype)
     n1 = count_samples(x1) if n is None else check_count("n", n)
     n2 = n1 if x2 is None else count_samples(x2)
     itemsize, o = np.dtype(dtype).itemsize, problem.width
     one_kernel = n1 * n2 * o * o * itemsize
-    copies = 1 + (len(problem.names) if blocks == "each" else 0)
+    copies = 1 + (len(problem.names) if blocks != "total" else 0)
     kernel = 0 if to_file else copies * one_kernel
 
     # A kernel that fills the memory is refused later; its plan still shows sensible tiles.
@@ -277,7 +279,7 @@ def planned(
         scratch=side * side * _tile_bytes(problem) + chunk * working,
         file=copies * one_kernel if to_file else 0,
         available=limit,
-        ways=() if problem.method == "vector-products" else problem.layout.ways,
+        ways=problem.layout.ways if problem.method != "vector-products" else _TOO_LARGE[method],
     )
     return problem, x1, x2, plan
 

@@ -79,7 +79,7 @@ def _product(equation: Any, read: Sequence[Any], own: Sequence[View | None]) -> 
     if None not in own:
         return None
     w = 0 if own[0] is not None else 1
-    view, A = own[w], read[1 - w]
+    view, A = own[w], read[1 - w].astype(equation.outvars[0].aval.dtype)  # ids count as numbers
     assert view is not None
     contracted, batched = equation.params["dimension_numbers"]
     (cw, ca), (bw, ba) = ((pair[w], pair[1 - w]) for pair in (contracted, batched))
@@ -140,7 +140,7 @@ def _convolution(equation: Any, read: Sequence[Any], own: Sequence[View | None])
         return None
     if p["feature_group_count"] != 1 or p["batch_group_count"] != 1:
         return None
-    d, A = p["dimension_numbers"], read[0]
+    d, A = p["dimension_numbers"], read[0].astype(equation.outvars[0].aval.dtype)
     space = [view.size(view.axes[k]) for k in d.rhs_spec[2:]]
     patches = jax.lax.conv_general_dilated_patches(
         A, space, p["window_strides"], p["padding"], p["lhs_dilation"], p["rhs_dilation"], d

@@ -19,12 +19,14 @@ from ..core import (
     check_shape,
     precision,
 )
+from ..core import _tree as tree
 from ..core._checks import check_finite_leaves
 from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
 from ..models._base import check_parameters_of
+from ..models._called import differentiated
 from ._contract import contract_parts, empty_aligned
 from ._features import Factors, structured_features
-from ._generic import jacobian_features, kept_blocks, output_size, vector_product_tile
+from ._generic import jacobian_features, output_size, vector_product_tile
 from ._traced import Part, traced_features
 
 METHODS = ("auto", "structured", "jacobian", "vector-products")
@@ -41,6 +43,9 @@ class Layout(NamedTuple):
     temporaries: int
     """Numbers in the intermediate arrays of one sample, estimated as four of the largest."""
 
+    whole: tuple[str, ...] = ()
+    """Paths of the matrices that have no factors."""
+
     @property
     def numbers(self) -> int:
         """How many numbers the features of one sample hold."""
@@ -56,7 +61,8 @@ class Layout(NamedTuple):
     def ways(self) -> tuple[str, ...]:
         """How each part of the kernel is made, in words."""
         ways = (_way(name, shapes) for (name, _), shapes in self.factors.items())
-        return tuple(dict.fromkeys(ways))
+        told = (f"no factors, as it enters otherwise than by products: {p}" for p in self.whole)
+        return tuple(dict.fromkeys([*ways, *told]))
 
 
 def _way(name: str, shapes: tuple[tuple[int, ...], ...]) -> str:
@@ -96,7 +102,7 @@ class Problem:
 
 
 def prepare(
-    model: Any, params: Any, x: Any, *, frozen: tuple[str, ...], dtype: str, method: str
+    model: Any, params: Any, x: Any, *, names: tuple[str, ...], dtype: str, method: str
 ) -> tuple[Problem, Samples]:
     """Check model, parameters and samples, and bring both to one precision."""
     with precision(dtype):
@@ -108,9 +114,10 @@ def prepare(
         params = jax.tree.map(lambda leaf: _numbers("params", leaf, dtype), params)
         check_params(model, params)
         samples = check_inputs("x1", x, model, dtype)
-        names = kept_blocks(params, frozen)
         method = "structured" if method == "auto" else method
         structured = structured_features(model) is not None and method == "structured"
+        if structured and not set(names) <= set(tree.blocks(params)):  # its features are by block
+            method, structured = "jacobian", False
         prepared = _prepared(model, params) if structured else params
         one = sample_shapes(samples)
         sample = (jax.tree.structure(one), tuple((s.shape, s.dtype) for s in jax.tree.leaves(one)))
@@ -170,13 +177,15 @@ def _layout(
 
         outputs = output_size(model, abstract(*params), samples())
         batch = samples(_MARKER)
-        program, shapes = jax.make_jaxpr(
-            partial(_vmapped, model, names, method), return_shape=True
-        )(abstract(*prepared), batch)
+        whole: list[str] = []
+        with differentiated(model):
+            program, shapes = jax.make_jaxpr(
+                partial(_vmapped, model, names, method, told=whole), return_shape=True
+            )(abstract(*prepared), batch)
     arrays = [v.aval.shape for e in program.eqns for v in e.outvars]
     largest = max((math.prod(s) // _MARKER for s in arrays if _MARKER in s), default=0)
     factors = {part: tuple(f.shape[1:] for f in block) for part, block in shapes.items()}
-    return Layout(outputs, factors, 4 * largest)
+    return Layout(outputs, factors, 4 * largest, tuple(whole))
 
 
 def _shapes(tree: Any) -> tuple[Any, tuple[tuple[int, ...], ...]]:
@@ -318,7 +327,12 @@ def tile_count(n1: int, n2: int, tile: int, *, symmetric: bool) -> int:
 
 
 def sample_features(
-    model: Any, names: tuple[str, ...], method: str, prepared: Any, x: Any
+    model: Any,
+    names: tuple[str, ...],
+    method: str,
+    prepared: Any,
+    x: Any,
+    told: list[str] | None = None,
 ) -> dict[Part, Factors]:
     """Factors (o, R, p) of one sample, blocks that are not named left out."""
     if method != "structured":
@@ -326,15 +340,20 @@ def sample_features(
         return {(name, 0): factors for name, factors in jacobian.items()}
     fast = structured_features(model)
     if fast is None:
-        return traced_features(model, prepared, x, names)
+        return traced_features(model, prepared, x, names, told)
     features = fast.features(model, prepared, x)
     return {(name, 0): tuple(factor[None] for factor in features[name]) for name in names}
 
 
 def _vmapped(
-    model: Any, names: tuple[str, ...], method: str, prepared: Any, x: Any
+    model: Any,
+    names: tuple[str, ...],
+    method: str,
+    prepared: Any,
+    x: Any,
+    told: list[str] | None = None,
 ) -> dict[Part, Factors]:
-    return jax.vmap(partial(sample_features, model, names, method, prepared))(x)
+    return jax.vmap(partial(sample_features, model, names, method, prepared, told=told))(x)
 
 
 _batch = jax.jit(_vmapped, static_argnums=(0, 1, 2))

@@ -30,7 +30,7 @@ from ..core._samples import Samples, count_samples, take_samples
 from ..core._shown import Shown
 from ..models._module import as_model
 from ._features import contract_diagonal, pull_back, push_forward
-from ._generic import pull_back_outputs, push_forward_outputs
+from ._generic import kept_blocks, pull_back_outputs, push_forward_outputs
 from ._ntk import EmpiricalNTK
 from ._source import FeatureSource, check_held, chunk_size, prepare
 
@@ -58,7 +58,7 @@ class NTKOperator(scipy.sparse.linalg.LinearOperator):
     ) -> None:
         model, params = as_model(model, params)
         problem, samples = prepare(
-            model, params, x, frozen=tuple(frozen), dtype=dtype, method=method
+            model, params, x, names=kept_blocks(params, frozen), dtype=dtype, method=method
         )
         self.problem = problem
         self._stored = problem.method == "structured"

@@ -31,7 +31,7 @@ from ..core import (
 from ..core._files import replacing, sync_to_disk
 from ..core._hdf5 import check_self_contained
 from ..core._samples import Samples
-from ._ntk import BLOCKS, computed_tiles, kernel_dims, planned
+from ._ntk import computed_tiles, kernel_dims, planned
 from ._plan import MemoryPlan, require_fit
 from ._source import Problem, model_name, tile_count, tile_ranges
 
@@ -60,7 +60,7 @@ class TiledNTK:
         """K[rows, columns] of the total or of a named block, from the file."""
         check_choice("block", block, ("total", *self.names))
         with h5py.File(self.path, "r") as file:
-            return np.asarray(file[block][rows, columns])
+            return np.asarray(file[_stored(block)][rows, columns])
 
     def diagonal(self, *, block: str = "total") -> Float[np.ndarray, "n"]:
         """K(x_j, x_j) of a square kernel, a tile at a time."""
@@ -82,7 +82,7 @@ def ntk_to_file(
     x2: Samples | None = None,
     *,
     file: str | Path,
-    blocks: str = "total",
+    blocks: str | int = "total",
     frozen: Sequence[str] = (),
     dtype: str = "float64",
     method: str = "auto",
@@ -97,14 +97,13 @@ def ntk_to_file(
     is returned as it is, bit for bit what an uninterrupted run would have written; its damaged
     tiles are told and computed again.
     """
-    check_choice("blocks", blocks, BLOCKS)
     problem, x1, x2, plan = planned(
         model, params, x1, x2, blocks=blocks, frozen=frozen, dtype=dtype, method=method, tile=tile,
         memory_limit=memory_limit, to_file=True,
     )  # fmt: skip
     require_fit(plan)
     path = Path(file)
-    kept = problem.names if blocks == "each" else ()
+    kept = problem.names if blocks != "total" else ()
     identity = fingerprint(problem, x1, x2, plan, kept)
     if not path.exists():
         _create(path, problem, plan, kept, identity)
@@ -160,7 +159,7 @@ def _create(
         for axis, dim in enumerate(kernel_dims(2)):
             scale = file.create_dataset(dim, data=np.arange(shape[axis]))
             scale.make_scale(dim)
-        for name in ("total", *kept):
+        for name in map(_stored, ("total", *kept)):
             kernel = _allocated(file, name, shape, problem.dtype)
             for axis, dim in enumerate(kernel_dims(2)):
                 kernel.dims[axis].attach_scale(file[dim])
@@ -205,7 +204,7 @@ def _check_layout(
     o, symmetric = problem.width, file.attrs["headcount_x2"] == ""
     shape: tuple[int, ...] = (plan.n1 * o, plan.n2 * o)
     count = tile_count(plan.n1, plan.n2, plan.tile, symmetric=symmetric)
-    wanted = dict.fromkeys(("total", *kept), (shape, problem.dtype))
+    wanted = dict.fromkeys(map(_stored, ("total", *kept)), (shape, problem.dtype))
     wanted["checksum"] = ((count,), "int64")
     ranges = {**dict(zip(kernel_dims(2), shape, strict=True)), "tile": count}
     found = {name: file[name] for name in file}
@@ -236,7 +235,7 @@ def _fill(
     """Compute what is missing; returns the number of tiles computed."""
     ranges = list(tile_ranges(plan.n1, plan.n2, plan.tile, symmetric=x2 is None))
     index = {pair: i for i, pair in enumerate(ranges)}
-    names = [name for name in ("total", *problem.names) if name in file]
+    names = [name for name in ("total", *problem.names) if _stored(name) in file]
     flags, o = file["checksum"], problem.width
     empty = {pair for pair, i in index.items() if flags[i] == 0}
     damaged = {
@@ -258,9 +257,10 @@ def _fill(
         total = np.sum(list(tiles.values()), axis=0, dtype=problem.dtype)
         values = [np.ascontiguousarray({"total": total, **tiles}[name]) for name in names]
         for name, value in zip(names, values, strict=True):
-            file[name][_at(rows, columns, o)] = value
+            kernel = file[_stored(name)]
+            kernel[_at(rows, columns, o)] = value
             if x2 is None and rows != columns:
-                file[name][_at(columns, rows, o)] = value.T
+                kernel[_at(columns, rows, o)] = value.T
         _flush(file)
         flags[index[rows, columns]] = _checksum(values)
         _flush(file)
@@ -268,6 +268,11 @@ def _fill(
         if progress is not None:
             progress(done, len(ranges))
     return len(missing)
+
+
+def _stored(name: str) -> str:
+    """A block's name in the file, where a slash would open a group."""
+    return name.replace("/", "|")
 
 
 def _at(rows: tuple[int, int], columns: tuple[int, int], o: int) -> tuple[slice, slice]:
@@ -279,9 +284,10 @@ def _checksums(
 ) -> Iterator[int]:
     """That of a tile as it is in the file, and of its mirror image where there is one."""
     rows, columns = pair
-    yield _checksum([file[name][_at(rows, columns, o)] for name in names])
+    kernels = [file[_stored(name)] for name in names]
+    yield _checksum([kernel[_at(rows, columns, o)] for kernel in kernels])
     if symmetric and rows != columns:
-        yield _checksum([file[name][_at(columns, rows, o)].T for name in names])
+        yield _checksum([kernel[_at(columns, rows, o)].T for kernel in kernels])
 
 
 def _checksum(arrays: Sequence[Float[np.ndarray, "r c"]]) -> int:

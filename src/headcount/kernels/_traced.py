@@ -35,9 +35,10 @@ class Program:
     def __init__(self, model: Any, params: Any, x: Any, names: Sequence[str]) -> None:
         self.model, self.params = as_trained(model, params)
         self.leaves, structure = jax.tree.flatten(self.params)
-        owners = {n: jax.tree.map(lambda _, n=n: n, b) for n, b in tree.blocks(self.params).items()}
-        owned = jax.tree.leaves(tree.with_blocks(self.params, owners))
-        self.owner = [name if name in names else None for name in owned]
+        held = tree.subtrees(self.params, names)
+        owners = {name: [name] * len(leaves) for name, leaves in held.items()}
+        owned = tree.with_subtrees(jax.tree.map(lambda _: "", self.params), owners)
+        self.owner = [name or None for name in jax.tree.leaves(owned)]
 
         def flat(leaves: Any, x: Any) -> Any:
             return jnp.ravel(self.model(jax.tree.unflatten(structure, leaves), x))
@@ -45,6 +46,13 @@ class Program:
         self.closed = jax.make_jaxpr(flat)(self.leaves, x)
         self.inputs = jax.tree.leaves(x)
         self.whole, self.uses = self._found()
+
+    @property
+    def without_factors(self) -> list[str]:
+        """The paths of arrays that enter otherwise than by products, whose gradient is whole."""
+        found, _ = jax.tree_util.tree_flatten_with_path(self.params)
+        paths = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in found]
+        return [paths[k] for k in sorted(self.whole) if found[k][1].ndim > 1]
 
     def run(self, walk: Walk, leaves: Sequence[Any], inputs: Sequence[Any]) -> Any:
         """The outputs of one walk."""
@@ -94,7 +102,13 @@ class Program:
         first: dict[tuple[Any, ...], Use] = {}
         for use, a, g in zip(self.uses, inputs, flows, strict=True):
             key = (use.leaf, use.at)
-            pair = a[None], jax.vmap(use.cotangent)(g)  # (1, B, R, p), (o, B, R, q)
+            # (1, B, R, p), (o, B, R, q), in the leaf's precision where the program takes a lower
+            kind = jnp.asarray(self.leaves[use.leaf]).dtype
+            ids = jnp.issubdtype(a.dtype, jnp.integer)
+            pair = (
+                a[None] if ids else a[None].astype(kind),
+                jax.vmap(use.cotangent)(g).astype(kind),
+            )
             lead = first.setdefault(key, use)
             if use.groups != lead.groups:
                 pair = pair[::-1]
@@ -113,9 +127,17 @@ class Program:
         return {(name, k): one for name, parts in merged.items() for k, one in enumerate(parts)}
 
 
-def traced_features(model: Any, params: Any, x: Any, names: Sequence[str]) -> dict[Part, Factors]:
-    """The factors of one sample; a block that does not enter has none."""
-    return Program(model, params, x, names).factors()
+def traced_features(
+    model: Any, params: Any, x: Any, names: Sequence[str], told: list[str] | None = None
+) -> dict[Part, Factors]:
+    """The factors of one sample; a block that does not enter has none.
+
+    `told` is given the paths of the arrays that have no factors.
+    """
+    program = Program(model, params, x, names)
+    if told is not None:
+        told += program.without_factors
+    return program.factors()
 
 
 def _merged(parts: list[Factors]) -> list[Factors]:

@@ -7,6 +7,7 @@ calls, branches and scans are entered.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -137,7 +138,9 @@ class Walk:
             return evaluated(equation, read), view
         place = PLACES[name](equation, read, own) if name in PLACES else None
         if place is None:
-            raise Unsuited([view.leaf for view in own if view is not None])
+            # Of two parameters that meet the smaller one is taken whole: the other may be seen yet.
+            met = [view for view in own if view is not None]
+            raise Unsuited([min(met, key=lambda view: math.prod(view.atoms)).leaf])
         (out,) = evaluated(equation, read)
         self.uses.append(place)
         if self.zeros is None:

@@ -11,6 +11,7 @@ import optax
 from jaxtyping import Float
 
 from ..core import Array, own_precision
+from ._module import split_module
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,12 @@ class Linearised:
 
     model: Any
     initial: Any
+
+    def __post_init__(self) -> None:
+        if self.initial is None:  # a module brings its own
+            model, initial = split_module(self.model)
+            object.__setattr__(self, "model", model)
+            object.__setattr__(self, "initial", initial)
 
     @own_precision
     def __call__(self, params: Any, x: Any) -> Float[Array, "*out"]:

@@ -82,8 +82,26 @@ def split_module(module: Any) -> tuple[Module, Params]:
 
 
 def as_model(model: Any, params: Any) -> tuple[Any, Any]:
-    """A function and its parameters; a module brings its own where none are given."""
-    return split_module(model) if params is None else (model, params)
+    """A function and its parameters; a module brings its own where none are given.
+
+    With parameters as training gives them back a module stands for its structure alone.
+    """
+    if params is None:
+        return split_module(model)
+    if isinstance(params, dict) and callable(model) and not _is_leaf(model):
+        module, own = split_module(model)
+        if {block: set(inner) for block, inner in own.items()} == _paths(params):
+            return module, params
+    return model, params
+
+
+def _is_leaf(model: Any) -> bool:
+    """Whether JAX sees nothing in it: a plain function, a class of this package."""
+    return not any(map(_is_parameter, jax.tree.leaves(model)))
+
+
+def _paths(params: Params) -> dict[str, Any]:
+    return {k: set(inner) if isinstance(inner, dict) else None for k, inner in params.items()}
 
 
 def _is_parameter(leaf: Any) -> bool:

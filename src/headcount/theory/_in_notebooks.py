@@ -35,15 +35,14 @@ class ClaimShown:
         return f"$$ {self.latex} $$" if self.latex else None
 
     def _repr_html_(self: Any) -> str:
-        own = self.id if self.id != self.title else ""
-        heading = ", ".join(part for part in (own, self.equations, str(self.kind)) if part)
+        own = "" if self.id == self.title else f"{self.id}, {self.equations}, "
         rows = [
             [f"{name} (default)" if name == self.default else name, form.text, form.called or "-"]
             for name, form in self.forms.items()
         ]
         asks = "; ".join(hypothesis.name for hypothesis in self.hypotheses)
         return (
-            html_words(f"{self.title} ({heading})")
+            html_words(f"{self.title} ({own}{self.kind})")
             + html_formula(self.latex)
             + html_words(self.statement, f"Asks for: {asks}." if asks else "")
             + html_table(rows, ["form", "what it is", "refuted"])

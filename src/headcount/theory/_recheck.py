@@ -22,9 +22,9 @@ from ._lemma_problems import check_instance
 from ._prove import EnclosedCheck, Evaluation, Proof, Status, prove
 from ._pytree import instance_from
 from ._registry import claims
-from ._slow_sides import slow_sides
 from ._verdict import above_one, summarise, worst_entry
 from .slow import FLOATS
+from .slow_sides import slow_sides
 
 AGREEMENT = 1e-6
 """The certificate's own numbers must agree with the recheck to this, relatively."""

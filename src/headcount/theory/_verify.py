@@ -17,7 +17,7 @@ import inspect
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,10 +63,12 @@ def verify(
     *,
     boxes: int = 20_000,
     tolerance: float = TOLERANCE,
+    sizes: Mapping[str, int] | None = None,
 ) -> Verification:
     """Prove lhs <= rhs on the whole domain, or find a counterexample, or say what stays open.
 
-    `lemma` is a lemma or the name of a fact.
+    `lemma` is a lemma or the name of a fact. All sizes are gone through, or the one choice of
+    `sizes`.
     """
     lemma = claim_of(lemma)
     name = lemma.variant(variant)
@@ -80,19 +82,21 @@ def verify(
     found = Verification(lemma.id, name, Answer.PROVED, 0, 0.0, False, tolerance, 0.0)
     started = time.perf_counter()
     try:
-        found = _searched(lemma, most, found)
+        found = _searched(lemma, most, found, _all_sizes(lemma) if sizes is None else [dict(sizes)])
     except Unsupported as error:
         problem = f"cannot be enclosed: {error}"
         found = replace(found, answer=Answer.OPEN, open_share=1.0, problem=problem)
     return replace(found, seconds=time.perf_counter() - started)
 
 
-def _searched(lemma: Claim, most: int, found: Verification) -> Verification:
-    """The answer at all sizes, with at most so many boxes."""
+def _searched(
+    lemma: Claim, most: int, found: Verification, choices: Iterable[dict[str, int]]
+) -> Verification:
+    """The answer at these sizes, with at most so many boxes."""
     name, tolerance = found.variant, found.tolerance
     total = open_volume = 0.0
     is_open, admissible = False, set[bool | None]()
-    for sizes in _all_sizes(lemma):
+    for sizes in choices:
         check_program(lemma, name, sizes)
         search = _Search(lemma, name, sizes, tolerance)
         for cell in search.cells():
@@ -192,6 +196,7 @@ class _Search:
 
     def _sides(self, flat: Any) -> Any:
         lhs, rhs, checks = at_points(self.lemma, self._points(flat), self.variant)
+        rhs = rhs if self.lemma.factor == 1.0 else self.lemma.factor * rhs
         return jnp.asarray(lhs, flat.dtype), jnp.asarray(rhs, flat.dtype), checks
 
     def cells(self) -> Iterator[Cell]:

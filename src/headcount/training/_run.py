@@ -144,7 +144,8 @@ class Run(Shown):
             name = recorded.replace("/", "_")  # a slash would name a netCDF group
             variables[name] = (("seed", "recorded_step", *axes(name, values.shape[2:])), values)
         for label, tree in self._parameter_sets().items():
-            for block, leaf in named_leaves(tree).items():
+            for path, leaf in named_leaves(tree).items():
+                block = path.replace("/", "_")
                 variables[f"{label}_{block}"] = (("seed", *axes(block, leaf.shape[1:])), leaf)
         coordinates = {"seed": list(self.seeds), "recorded_step": self.recorded_steps}
         return xr.Dataset(

@@ -25,6 +25,7 @@ from ..core._samples import Samples, as_samples, count_samples, sample_shapes, t
 from ..core._tree import blocks
 from ..data import PositionalTokens
 from ..models._base import check_parameters_of
+from ..models._called import is_ours, name_of, output_of, shown_sample
 from ._batches import Batches
 from ._devices import check_split
 from ._loop import Loop
@@ -51,13 +52,7 @@ def as_floats(argument: str, values: Any) -> Array:
 
 def as_data(argument: str, x: Any, model: Any) -> Samples:
     """Samples as NumPy arrays: numbers for the models of this package, else ids and masks stay."""
-    if hasattr(model, "shapes") or (not isinstance(x, (dict, tuple)) and not _holds_ids(x)):
-        return as_floats(argument, x)
-    return as_samples(argument, x, None)
-
-
-def _holds_ids(x: Any) -> bool:
-    return getattr(x, "dtype", np.dtype(float)).kind in "iub"
+    return as_floats(argument, x) if hasattr(model, "shapes") else as_samples(argument, x, None)
 
 
 def as_labels(argument: str, y: Any, loss: Loss) -> Array:
@@ -79,20 +74,6 @@ def check_seeds(seeds: tuple[int, ...]) -> None:
         check_count("seed", seed, least=0)
     if len(set(seeds)) < len(seeds):
         raise BadArgument("seeds", seeds, "names a seed twice", fix="for example seeds=0:5")
-
-
-def _is_ours(model: Any) -> bool:
-    return type(model).__module__.startswith("headcount.")
-
-
-def _name_of(model: Any) -> str:
-    return getattr(model, "__name__", type(model).__name__)
-
-
-def shown_sample(sample: Any) -> str:
-    """A sample's shapes, in words."""
-    leaves = jax.tree.leaves(sample)
-    return " and ".join(f"shape {leaf.shape}" for leaf in leaves)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,26 +269,22 @@ class Setup:
         self.rule.projection.check(self.start)
         check_equal_heads(self.rule, self.model, jax.tree.map(lambda leaf: leaf[0], self.start))
         first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], "f4"), self.start)
-        shown = shown_sample(self.sample)
         try:
-            output = jax.eval_shape(self.model, first, self.sample)
+            output = output_of(self.model, first, self.sample)
         except (TypeError, ValueError) as error:
-            if not _is_ours(self.model):
-                name = _name_of(self.model)
-                error.add_note(
-                    f"(raised by your own model {name}, called on one sample of {shown})"
-                )
+            if not is_ours(self.model) or isinstance(error, BadArgument):
                 raise
-            problem = f"do not fit {_name_of(self.model)}"
+            shown = shown_sample(self.sample)
+            problem = f"do not fit {name_of(self.model)}"
             fix = f"it was made for {self.model}: give it the T and d of the samples"
             raise BadArgument("x", f"samples of {shown}", problem, fix=fix) from error
         self._check_output(output)
 
     def _check_output(self, output: Any) -> None:
         """A number or a vector, which the loss takes together with the labels."""
-        shape = getattr(output, "shape", None)
-        if shape is None or len(shape) > 1:
-            problem = f"returns {'shape ' + str(shape) if shape else 'no array'}"
+        shape = output.shape
+        if len(shape) > 1:
+            problem = f"returns shape {shape}"
             raise BadArgument("model", self.model, problem, fix="return a scalar or a vector")
         labels = self.y.shape[1:] if self.shared else self.y.shape[2:]
         wanted = {"classes": (), "any": labels}.get(self.loss.labels, shape)
@@ -326,7 +303,7 @@ class Setup:
     def describe(self) -> dict[str, Any]:
         """What runs, in plain values."""
         return {
-            "model": getattr(self.model, "name", _name_of(self.model)),
+            "model": getattr(self.model, "name", name_of(self.model)),
             "model_settings": str(self.model),
             "loss": self.loss.name,
             "optimiser": self.rule.name,

@@ -17,7 +17,8 @@ from ..core import MEAN_SQUARED, Array, BadArgument, Loss, cast, loss_of, precis
 from ..core._checks import check_kind
 from ..core._samples import Samples, take_samples
 from ..data import PositionalTokens
-from ..models._module import as_model
+from ..models._called import differentiated
+from ..models._module import as_model, split_module
 from ._batches import Batches, Feed
 from ._devices import place, sample_mesh
 from ._loop import Problem, State
@@ -120,7 +121,7 @@ def train(
         mesh=sample_mesh(devices),
         batches=batches,
     )
-    with precision(dtype):
+    with precision(dtype), differentiated(model):
         run = _Trainer(setup, checkpoint, progress, stop).run()
     return run if seeds is not None else run.without_seeds()
 
@@ -149,7 +150,8 @@ def _validation(pair: Any, model: Any, loss: Loss) -> tuple[Samples, Array]:
 
 
 def stack_seeds(trees: Sequence[Any]) -> Any:
-    """Join the parameters (or data) of several seeds along a new first axis."""
+    """Join the parameters (or data, or whole modules) of seeds along a new first axis."""
+    trees = [split_module(tree)[1] if callable(tree) else tree for tree in trees]
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
 
 

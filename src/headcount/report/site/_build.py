@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from ...lab._files import write_atomically
 from ...lab._readings import robustness_sentence, tally
 from ...theory import Claim, errata
 from .._tables import WHOSE, chance_sentence
-from ._claims import LogAxis, claim_rows, proof, prose, shown
+from ._claims import ClaimRow, LogAxis, claim_rows, proof, prose, shown
 from ._results import FigureResult, figure_results, stored_json
 
 MARKER = "headcount-report.json"
@@ -95,29 +96,67 @@ def build_site(results: Path, folder: Path) -> Site:
         text = templates.get_template(template).render(root=depth, page=name, **values)
         site.files[name] = text.encode()
 
-    for name in ("style.css", "filter.js"):
+    for name in ("style.css", "page.js"):
         source, _, _ = _loader().get_source(templates, name)
         site.files[name] = source.encode()
     front = _shown(found)
     total = tally([verdict for result in front for verdict in result.content["verdicts"]])
     chance = chance_sentence([p for result in front for p in result.p_values])
-    page("index.html", "index.html", groups=_groups(found), total=total, chance=chance)
+    tried = {r.slug: len(_readings(r, found)) for r in found}
+    groups = _groups(found)
+    page("index.html", "index.html", groups=groups, total=total, chance=chance, tried=tried)
     marks = _surviving(found)
     for result in found:
         same = [r for r in found if r.id == result.id]
-        _figure_page(site, page, result, same, marks[result.slug])
+        beside = _beside(result, front)
+        _figure_page(site, page, result, same, marks[result.slug], beside)
     rows = claim_rows(audits)
-    loose = [row.looseness for row in rows if row.looseness is not None]
-    page("claims.html", "claims.html", rows=rows, audits=audits, axis=LogAxis.over(loose))
+    _claims_pages(page, rows, audits)
     page("errata.html", "errata.html", rows=rows, notes=[note for _, note in _sorted_errata()])
     counts, compared = stored_json(store, "counts.json"), stored_json(store, "comparison.json")
-    page("heads.html", "heads.html", counts=(counts or {}).get("counts"), compared=compared)
+    shipped = not counts and not compared
+    if shipped:
+        counts, compared = _shipped("counts.json"), _shipped("comparison.json")
+    told = {"counts": (counts or {}).get("counts"), "compared": compared, "shipped": shipped}
+    page("heads.html", "heads.html", **told)
     site.write()
     return site
 
 
+def _claims_pages(page: Any, rows: list[ClaimRow], audits: Mapping[str, Any]) -> None:
+    """A page for the claims of each paper, and one that leads to them."""
+    pages: dict[str, list[ClaimRow]] = {}
+    for row in rows:
+        pages.setdefault(row.claim.paper, []).append(row)
+    counts = {key: Counter(mark for row in own for mark in row.marks) for key, own in pages.items()}
+    known = dict(papers.items())
+    page("claims.html", "claims.html", pages=pages, counts=counts, papers=known)
+    loose = [row.looseness for row in rows if row.looseness is not None]
+    for key, own in pages.items():
+        page(
+            f"claims-{key}.html",
+            "claims-of.html",
+            key=key,
+            paper=known.get(key),
+            rows=own,
+            audit=audits.get(key),
+            others=list(pages),
+            axis=LogAxis.over(loose),
+        )
+
+
+def _shipped(name: str) -> Any:
+    """What the theorems alone ask for, as `tools/theory_counts.py` wrote it."""
+    return json.loads((Path(__file__).parent / "theory" / name).read_text(encoding="utf-8"))
+
+
 def _figure_page(
-    site: Site, page: Any, result: FigureResult, same: list[FigureResult], kept: list[bool]
+    site: Site,
+    page: Any,
+    result: FigureResult,
+    same: list[FigureResult],
+    kept: list[bool],
+    beside: dict[str, FigureResult | None],
 ) -> None:
     heading, rows = result.rows()
     for name, content in result.files.items():
@@ -132,7 +171,8 @@ def _figure_page(
         kept=kept,
         whose=WHOSE,
         robust=_robust(result, same),
-        tried=sum(other.is_reading_of(result.content) for other in same),
+        tried=len(_readings(result, same)),
+        **beside,
         others=[other for other in same if other is not result],
         heading=heading,
         rows=rows,
@@ -161,7 +201,25 @@ def _groups(found: list[FigureResult]) -> list[dict[str, Any]]:
 
 def _shown(found: list[FigureResult]) -> list[FigureResult]:
     """The results that the front page shows."""
-    return list({r.id: r for r in reversed(found)}.values())
+    best: dict[str, FigureResult] = {}
+    for result in found:
+        best.setdefault(result.id, result)
+    return list(best.values())
+
+
+def _beside(result: FigureResult, front: list[FigureResult]) -> dict[str, FigureResult | None]:
+    """The figures before and after this one, in the order of the front page."""
+    ids = [one.id for one in front]
+    place = ids.index(result.id)
+    before = front[place - 1] if place else None
+    return {"before": before, "after": front[place + 1] if place + 1 < len(front) else None}
+
+
+def _readings(result: FigureResult, found: list[FigureResult]) -> list[FigureResult]:
+    """All reproductions that differ from this one in open choices of the text alone."""
+    return [
+        other for other in found if other.id == result.id and other.is_reading_of(result.content)
+    ]
 
 
 def _surviving(found: list[FigureResult]) -> dict[str, list[bool]]:
@@ -219,6 +277,6 @@ def _is_about(claim: Claim, note: str) -> bool:
 
 def _robust(result: FigureResult, same: list[FigureResult]) -> list[dict[str, str]]:
     """In how many readings of this scale and these seeds each claim holds, if there are several."""
-    beside = [other.content for other in same if other.is_reading_of(result.content)]
+    beside = [other.content for other in _readings(result, same)]
     rows = robustness(beside) if len(beside) > 1 else []
     return [{"claim": row["claim"], "sentence": robustness_sentence(row)} for row in rows]

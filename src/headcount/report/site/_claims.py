@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -18,6 +19,10 @@ from ...theory._shipped import read_shipped
 
 NOT_ASKED = "not asked"
 """The outcome of a claim that no stored audit asked."""
+
+
+TIGHT = 2.0
+"""A bound within this factor of what was measured is called tight."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,14 @@ class ClaimRow:
         """What the refutations of its forms are called, briefly."""
         forms = self.claim.forms.values()
         return list(dict.fromkeys(form.briefly for form in forms if form.fails))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What it is filtered by: what was refuted, whether its bound is vacuous or tight."""
+        loose = self.looseness
+        own = ["refuted"] * bool(self.refuted) + self.refuted
+        own += ["vacuous"] * (self.outcome == "holds vacuously")
+        return (*own, *["tight"] * (loose is not None and loose <= TIGHT))
 
     @property
     def looseness(self) -> float | None:
@@ -107,8 +120,51 @@ def shown(value: Any) -> str:
 
 
 def prose(text: Any) -> Markup:
-    """Plain text with `names` in backticks; everything is escaped."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    """Plain text with `names` in backticks, and mathematics typeset; everything is escaped."""
+    parts = re.split(r"(`[^`]+`|\$[^$]+\$)", str(text))
+    return Markup("".join(_part(part) for part in parts))
+
+
+_COMMANDS = {
+    "sqrt", "frac", "log", "ln", "exp", "le", "leq", "ge", "geq", "to", "sim", "approx", "propto",
+    "cdot", "times", "infty", "ell", "tau", "eta", "nu", "mu", "rho", "gamma", "lambda", "delta",
+    "sigma", "epsilon", "theta", "alpha", "beta", "Theta", "Omega", "Lambda", "mathcal", "tilde",
+    "widehat", "hat", "bar", "mathbf", "mathrm", "in", "sum", "max", "min", "kappa", "phi",
+}  # fmt: skip
+_FORMULA = re.compile(r"[\w\s^{}()+\-*/=<>.,|\\]{1,200}")
+_SIMPLE = (
+    (r"\^\(([^()]{1,12})\)|\^\{([^{}]{1,12})\}|\^(-?\w{1,6})\b", "sup"),
+    (r"(?<=\b[A-Za-z]|[)|])_\{([^{}]{1,12})\}|(?<=\b[A-Za-z]|[)|])_(\w{1,6})\b", "sub"),
+)
+
+
+def _part(text: str) -> str:
+    """Code, a formula of known commands, or words with powers, indices and relations."""
+    shown = str(escape(text))
+    if text.startswith("`") and len(text) > 2:
+        return f"<code>{escape(text[1:-1])}</code>"
+    if text.startswith("$") and len(text) > 2:
+        return _formula(text[1:-1]) or shown
+    for pattern, tag in _SIMPLE:
+        shown = re.sub(pattern, functools.partial(_marked, tag), shown)
+    return shown.replace("&lt;=", "≤").replace("&gt;=", "≥").replace("sqrt(", "√(")
+
+
+def _marked(tag: str, found: re.Match[str]) -> str:
+    return f"<{tag}>{found[found.lastindex or 0]}</{tag}>"
+
+
+def _formula(latex: str) -> str:
+    """As MathML, if it holds nothing but letters, numbers and commands that we know."""
+    from latex2mathml.converter import convert
+
+    known = set(re.findall(r"\\([A-Za-z]+)", latex)) <= _COMMANDS
+    if not known or not _FORMULA.fullmatch(latex):
+        return ""
+    try:
+        return convert(latex)
+    except Exception:  # the library raises all kinds of them over what is no formula
+        return ""
 
 
 def proof(certificate: Certificate) -> str:

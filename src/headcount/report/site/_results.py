@@ -116,6 +116,13 @@ class FigureResult:
         return tally(self.content["verdicts"])
 
     @property
+    def sentence(self) -> Mapping[str, str]:
+        """The first sentence of the paper that was judged, with its place; empty for none."""
+        sources = [verdict["source"] for verdict in self.content["verdicts"]]
+        ours = {"kind": "ours", "says": "", "where": ""}
+        return next((source for source in sources if source["kind"] == "paper"), ours)
+
+    @property
     def p_values(self) -> list[float | None]:
         """Of the verdicts; none for exact and undecided ones."""
         found = (verdict.get("p") for verdict in self.content["verdicts"])
