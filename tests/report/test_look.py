@@ -38,7 +38,9 @@ class Toy:
         options={},
         figure=types.SimpleNamespace(
             id="a/b", layout=(1, 3), bands="", options={},
-            plot=lambda data, axes: [(ax.plot([1, 2], [k, 3], label="a"), ax.legend()) for k, ax in enumerate(axes)],
+            plot=lambda data, axes: [
+                (ax.plot([1, 2], [k, 3], label="a"), ax.legend()) for k, ax in enumerate(axes)
+            ],
         ),
     )  # fmt: skip
 
