@@ -43,6 +43,7 @@ from headcount.theory._falsify import candidates as searched
 from headcount.theory._frequency import clopper_pearson
 from headcount.theory._prove import ratio_in_balls
 from headcount.theory._shrink import fewer_bits
+from headcount.theory._tightest import write_row
 
 SCALE = 0.9
 """The bound is scaled to this share of the best known ratio."""
@@ -201,6 +202,7 @@ def update(name: str, budget: str, seed: int, sizes: int | None = None) -> Row:
             candidates.append((f"search of {variant}", found.worst))
     kept, ratios = worst_of_each(claim, variants, candidates)
     write_corpus(claim, kept)
+    write_row(claim)
     return {"claim": name, "kept": len(kept), "ratios": ratios, "violated": violated}
 
 

@@ -1,4 +1,7 @@
-"""How long `import headcount` and `headcount --help` take, and that they do not load JAX."""
+"""How long `import headcount`, `headcount --help` and `headcount explain ID` take.
+
+The first two do not load JAX; the third is compared with what JAX itself takes to load.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,12 @@ from benchmarks._timing import target
 
 REPEATS = 7
 _IMPORT = "import sys; sys.path.pop(0); import headcount; print('jax' in sys.modules)"
+_EXPLAIN = """
+import sys
+sys.argv = ["headcount", "explain", "deora2024/theorem-4"]
+from headcount.cli import main
+main()
+"""
 _HELP = """
 import sys
 sys.argv = ["headcount", "--help"]
@@ -44,16 +53,24 @@ def measure(code: str) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """The bare interpreter, the import and the help page, each in fresh processes."""
+    """The bare interpreter, the import, the help page and a claim, each in fresh processes."""
     imported, shown = measure(_IMPORT), measure(_HELP)
+    jax, explained = measure("import jax, numpy"), measure(_EXPLAIN)
     return {
         "name": "startup",
         "bare_python": measure("print()"),
         "import_headcount": imported,
         "headcount_help": shown,
+        "import_jax": jax,
+        "headcount_explain": explained,
         "targets": [
             target("seconds of import headcount", imported["cpu_seconds"], at_most=0.3),
             target("seconds of headcount --help", shown["cpu_seconds"], at_most=0.5),
+            target(
+                "explain of a claim, in imports of JAX",
+                explained["cpu_seconds"] / jax["cpu_seconds"],
+                at_most=1.3,
+            ),
             target("the import loads JAX", imported["loads_jax"], at_most=0),
             target("the help page loads JAX", shown["loads_jax"], at_most=0),
         ],

@@ -13,7 +13,7 @@ SCALE = "quick"
 
 def main() -> None:
     """Say where the results will be, then run the command."""
-    folder = lab.Store(lab.DEFAULT_FOLDER).figure_folder(FIGURE, SCALE)
+    folder = lab.Store().figure_folder(FIGURE, SCALE)
     print(f"figure:   {folder / 'figure.png'} (also .pdf and .svg)")
     print(f"table:    {folder / 'plotted.csv'} (every plotted number)")
     print(f"verdicts: {folder / 'verdicts.json'} (also printed below)")

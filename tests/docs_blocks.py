@@ -21,8 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headcount.cli import run
-from headcount.cli._app import app
+from headcount.cli import app, run
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(python|console|text|sh)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -126,28 +125,32 @@ def reduced(words: list[str]) -> list[str]:
     return small
 
 
+def is_elsewhere(words: list[str]) -> bool:
+    """Whether a command takes data, hours, a server, devices or machines that a test has not."""
+    absent = {"DATA", "~/data", "--all", "explore", "--devices"} & set(words)
+    return bool(absent) or any("HOST" in word or word.startswith("/shared") for word in words)
+
+
 def run_long(command: str) -> str:
     """A line of an `sh` block: ours at the stated size, a script as it is, others as a plan."""
-    program, *words = shlex.split(command, comments=True)
+    program, *words = [w for w in shlex.split(command, comments=True) if "XLA_FLAGS=" not in w]
     if program == "make":
         targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
         assert set(words) <= set(targets), command
     elif program == "headcount":
         app.parse_args(words, exit_on_error=False, print_error=False)
-        elsewhere = {"DATA", "~/data", "--all", "explore"} & set(words)  # data, hours, a server
-        elsewhere |= {word for word in words if "HOST" in word or word.startswith("/shared")}
         results = words[0] not in ("report", "show") or Path("headcount-results").exists()
-        if results and not elsewhere:
+        if results and not is_elsewhere(words):
             return run_command(shlex.join(reduced(words)))
-    elif program == "python" and words[0].endswith(".py"):
+    elif program == "python" and words[0].endswith(".py") and not is_elsewhere(words):
         places = (Path(words[0]), ROOT / words[0], ROOT / "src" / "headcount" / words[0])
         (script, *_) = [place for place in places if place.is_file()]
         done = subprocess.run([sys.executable, script, *words[1:]], capture_output=True, text=True)
         assert done.returncode == 0, (command, done.stderr)
         return done.stdout
-    elif program == "python":
+    elif program == "python" and words[0] == "-m":
         assert words[:2] == ["-m", "benchmarks"], command
         assert all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in words[2:]), command
     else:
-        assert program in ("pip", "git", "pre-commit", "dask"), command
+        assert program in ("pip", "git", "pre-commit", "dask", "python"), command
     return ""

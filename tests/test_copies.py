@@ -30,7 +30,7 @@ from headcount.core import (
 )
 from headcount.data import Arrays
 from headcount.kernels import ntk
-from headcount.lab._errors import CorruptFile, NewerFormat
+from headcount.lab import CorruptFile, NewerFormat
 from headcount.papers import arda2026, deora2024, wu2023
 from headcount.theory import Reals, claims, lemma
 from headcount.training import (

@@ -13,7 +13,7 @@ import pytest
 from tools import docs_api, docs_gallery, docs_site, notebooks
 from tools.docs_words import escape, typeset
 
-from headcount.cli._app import app
+from headcount.cli import app
 from headcount.lab import figures
 from headcount.theory import claims
 

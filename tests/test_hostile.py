@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
 from headcount import core, lab, training
-from headcount.cli._app import app, run
+from headcount.cli import app, run
 from headcount.lab._seeds import parse_options
 
 COUNT = int(os.environ.get("HOSTILE_EXAMPLES", "0"))

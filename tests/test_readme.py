@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shlex
 
 import pytest
@@ -18,6 +19,14 @@ from headcount.theory import claims
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ headcount (.+)$", README, flags=re.MULTILINE)
+
+
+def test_the_demo_says_where_its_results_will_be_and_runs_one_command(monkeypatch, capsys):
+    ran = []
+    monkeypatch.setattr("headcount.cli.main", ran.append)
+    runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
+    assert "headcount-results/figures/arda2026-fig1/quick/figure.png" in capsys.readouterr().out
+    assert ran == [["reproduce", "arda2026/fig1", "--scale", "quick"]]
 
 
 def test_the_five_lines_run(capsys):
@@ -153,7 +162,9 @@ def test_readings_come_from_the_largest_scale_that_has_others(tmp_path):
 
 
 def test_the_number_of_claims_is_that_of_the_registry():
-    assert f" {sum(len(claims.of_paper(key)) for key in papers)} claims" in README
+    count = f" {sum(len(claims.of_paper(key)) for key in papers)} claims"
+    assert count in README
+    assert count in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_papers_counts_what_is_registered():

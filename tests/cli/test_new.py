@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from headcount.cli import run
-from headcount.cli._new import scaffold
 
 
 def test_the_tests_of_new_files_pass(tmp_path, monkeypatch, capsys):
@@ -36,8 +35,10 @@ def test_a_name_must_be_one(name, tmp_path, capsys):
 ROOM = "paper model records constants audit claims/softmax claims/loss claims/gaussian figures/fig1"
 
 
-def test_a_new_paper_has_the_shape_of_a_room_and_two_hundred_lines():
-    files = scaffold("paper", "jones2031")
+def test_a_new_paper_has_the_shape_of_a_room_and_two_hundred_lines(tmp_path):
+    assert run(["new", "paper", "jones2031", "--out", str(tmp_path)]) == 0
+    paths = (path for path in tmp_path.rglob("*") if path.is_file())
+    files = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in paths}
     room = {name.removeprefix("jones2031/jones2031/"): text for name, text in files.items()}
     assert {f"{part}.py" for part in ROOM.split()} <= set(room)
     assert {"notes.toml", "choices.toml", "quotes.toml"} <= set(room)

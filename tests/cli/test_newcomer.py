@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from headcount import training
@@ -171,9 +172,9 @@ def test_explain_tells_all_and_recheck_knows_shipped_names(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert run(["explain", "arda2026/fact-1"]) == 0
     shown = capsys.readouterr().out
-    for part in ("Fact 1", "|J_s(z) u|_1 <= 2", r"\|J_s(z)u\|_1", "sharp", "left/right: 1,"):
+    for part in ("Fact 1", "|J_s(z) u|_1 ≤ 2", "‖Jₛ(z)u‖₁", "sharp", "left/right: 1,"):
         assert part in shown, part
-    assert max(map(len, shown.splitlines())) <= 80
+    assert max(map(cell_len, shown.splitlines())) <= 80
     assert run(["explain", "arda2026/lemma-5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["certificates"] == ["arda2026-lemma-5-printed"]
@@ -183,6 +184,7 @@ def test_explain_tells_all_and_recheck_knows_shipped_names(capsys, monkeypatch):
     told = capsys.readouterr().out
     assert "arda2026/psi-2 (printed): the violation is proved: 2.71828183 > 2" in told
     assert "this step does not hold as printed; the result is untouched" in told
+    assert "  What is compared: |Z| <= K implies" in told
     assert "false" not in told
     assert 'App. A.6, proof of Lemma 5, (i): "' in told
     assert run(["explain", "wu2023/theorem-2-rate"]) == 0

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from headcount import core
 from headcount.core import BadArgument, FixedQuery, HeadcountError, LastToken, seeded_query
-from headcount.core._checks import check_even
-from headcount.core._queries import check_query
+from headcount.papers import arda2026
 
-CHECKS = {**vars(core), "check_even": check_even, "check_query": check_query}
 NAN_DATA = np.array([[[1.0, np.nan]]])
 
 
@@ -33,8 +32,6 @@ NAN_DATA = np.array([[[1.0, np.nan]]])
         ("check_count", ("m", 0), "m = 0: must be a whole number >= 1; use m=1 or more"),
         ("check_count", ("m", 2.0), "m = 2.0: must be a whole number >= 1; use m=1 or more"),
         ("check_count", ("m", True), "m = True: must be a whole number"),
-        ("check_even", ("m", 7), "m = 7: must be even: paired initialisation mirrors every head; "),
-        ("check_even", ("m", 0), "m = 0: must be a whole number >= 2"),
         ("check_choice", ("pooling", "max", ("sum", "mean")), "pooling = 'max': is not a known "),
         ("check_finite", ("x", NAN_DATA), "x = 'array of shape (1, 1, 2)': has 1 NaN or infinite"),
         ("check_shape", ("y", np.ones(3), (4,)), "y = 'array of shape (3,)': must have shape (4)"),
@@ -44,13 +41,11 @@ NAN_DATA = np.array([[[1.0, np.nan]]])
         ("check_samples", (np.ones((2, 3, 1)), np.ones(3)), "y = 'array of shape (3,)'"),
         ("check_samples", (NAN_DATA, np.ones(1)), "has 1 NaN or infinite entries; clean"),
         ("check_samples", (np.ones((1, 1, 1)), [np.inf]), "y = 'array of shape (1,)': has 1 NaN"),
-        ("check_query", (3, 2), "query = 3: is not callable"),
-        ("check_query", (FixedQuery((0.5,)), 2), "query = (0.5,): has 1 entries; give 2"),
     ],
 )
 def test_bad_arguments_have_one_clear_message(check, arguments, message):
     with pytest.raises(BadArgument) as caught:
-        CHECKS[check](*arguments)
+        getattr(core, check)(*arguments)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value, HeadcountError)
@@ -64,17 +59,39 @@ def test_bad_arguments_have_one_clear_message(check, arguments, message):
         ("check_nonnegative", ("rho", 0), 0.0),
         ("check_fraction", ("delta", 0.05), 0.05),
         ("check_count", ("m", np.int64(3)), 3),
-        ("check_even", ("m", 8), 8),
         ("check_choice", ("pooling", "sum", ("sum", "mean")), "sum"),
         ("check_samples", (np.ones((2, 3, 4)), [0, 1]), (2, 3, 4)),
         ("check_finite", ("x", [1, 2]), None),
         ("check_shape", ("x", np.ones((2, 5)), (None, 5)), None),
-        ("check_query", (LastToken(), 2), None),
-        ("check_query", (lambda X: X[0], 2), None),
     ],
 )
 def test_good_arguments_pass(check, arguments, value):
-    assert CHECKS[check](*arguments) == value
+    assert getattr(core, check)(*arguments) == value
+
+
+@pytest.mark.parametrize("query", [LastToken(), lambda X: X[0], FixedQuery((0.5, 0.5))])
+def test_good_queries_pass(query):
+    assert arda2026.PooledAttention(2, 4, query=query).query is query
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: arda2026.PooledAttention(2, 4, query=3), "query = 3: is not callable"),
+        (
+            lambda: arda2026.PooledAttention(2, 4, query=FixedQuery((0.5,))),
+            "query = (0.5,): has 1 entries; give 2",
+        ),
+        (lambda: arda2026.Setting(d=2, m=0, n=3), "m = 0: must be a whole number >= 2"),
+        (
+            lambda: arda2026.Setting(d=2, m=7, n=3),
+            "m = 7: must be even: paired initialisation mirrors every head; use m=8",
+        ),
+    ],
+)
+def test_queries_and_paired_widths_are_checked_where_they_are_given(make, message):
+    with pytest.raises(BadArgument, match=f"^{re.escape(message)}"):
+        make()
 
 
 def test_long_values_are_cut_in_messages():

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from headcount.core import BadArgument, Paper
-from headcount.theory import Erratum, add_notes
+from headcount.theory import Erratum
+from headcount.theory._errata import add_notes
 
 NOTE = '[E1]\nwhere = "(1)"\nprinted = "a"\nproblem = "b"\nused = "c"\n'
 CHOICE = '[[choice]]\nwhat = "a"\nours = "b"\nothers = "c"\nconcerns = ["m"]\n'

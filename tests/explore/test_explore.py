@@ -16,7 +16,6 @@ import pytest
 
 from headcount import explore
 from headcount.cli import run
-from headcount.cli._explore import ADDRESS, _server
 from headcount.papers.arda2026 import Setting, TransportTeacher
 from headcount.theory import claims
 
@@ -157,8 +156,19 @@ def test_the_page_runs_from_top_to_bottom() -> None:
 
 
 def test_it_serves_this_machine_only_and_keeps_its_token(capsys, monkeypatch) -> None:
-    words = _server(4711)
-    assert words[words.index("--host") + 1] == ADDRESS == "127.0.0.1"
+    asked: list[list[str]] = []
+
+    class Ended(subprocess.Popen[bytes]):
+        def __init__(self, words: list[str], **pipes: int) -> None:
+            asked.append(words)
+            super().__init__(["cat"], **pipes)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", Ended)
+        patched.setattr("importlib.util.find_spec", lambda name: name)
+        assert run(["explore", "--no-browser"]) == 1
+    (words,) = asked
+    assert words[words.index("--host") + 1] == "127.0.0.1"
     assert words[-1] == "-"  # the token comes from standard input, where nobody else reads it
     assert run(["explore", "--port", "70000"]) == 2
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

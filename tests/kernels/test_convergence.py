@@ -7,7 +7,6 @@ import pytest
 
 from headcount.core import BadArgument, activations, normal, stream
 from headcount.kernels import kernel_rate
-from headcount.kernels._convergence import fit_slope
 from headcount.papers.arda2026 import PooledAttention
 from headcount.papers.wu2023.model import Encoder
 
@@ -39,12 +38,7 @@ def test_arda2026_rate_is_one_half_in_every_block() -> None:
         assert rate.limit_error[block] < 0.3 * rate.errors[block][:, -1].mean()
 
 
-def test_slope_fit_and_bad_arguments() -> None:
-    widths = [10, 100, 1000]
-    exact = np.outer([1.0, 3.0], np.array(widths) ** -0.75)
-    slope = fit_slope(widths, exact)
-    np.testing.assert_allclose([slope.value, slope.lower, slope.upper], -0.75, rtol=1e-12)
-    assert np.isnan(fit_slope(widths, 0 * exact).value)
+def test_bad_arguments() -> None:
     model = PooledAttention(3, 2)
     x = np.ones((1, 2, 3)) / 2
     with pytest.raises(BadArgument, match="widths"):

@@ -8,7 +8,6 @@ import pytest
 
 from headcount.core import BadArgument
 from headcount.kernels import drift, kernel_distance, ntk, relative_change
-from headcount.kernels._drift import drift_from
 from headcount.papers import arda2026, deora2024
 
 from .ntk_cases import ALL, random_params, samples
@@ -67,8 +66,7 @@ def test_distance_ignores_scale_and_resolves_tiny_changes():
 
 
 def test_drift_inside_a_program_and_with_frozen_blocks():
-    record = drift_from(MODEL, START, X, frozen=("W_Q",))
-    outside = record(END)
+    outside = drift(MODEL, START, END, X, frozen=("W_Q",))
     inside = jax.jit(lambda p: drift(MODEL, START, p, X, frozen=("W_Q",)))(END)
     assert "relative_change/W_Q" not in outside
     for key, value in outside.items():

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument, Loss, normal, stream, total
-from headcount.core._losses import HALF_SQUARED_SUM
+from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument, Loss, losses, normal, stream, total
 from headcount.kernels import (
     compare_runs,
     kernel_descent,
@@ -29,7 +28,9 @@ Y, F0, F0_NEW = (normal(stream(0, name), (k,)) for name, k in (("y", 5), ("f", 5
 START = {"f0": F0, "kernel_test": K_NEW, "f0_test": F0_NEW}
 
 
-@pytest.mark.parametrize(("loss", "rate"), [(MEAN_SQUARED, 2 / 5), (HALF_SQUARED_SUM, 1.0)])
+@pytest.mark.parametrize(
+    ("loss", "rate"), [(MEAN_SQUARED, 2 / 5), (losses["half-squared-sum"], 1.0)]
+)
 def test_flow_at_zero_between_and_at_infinity(loss: Loss, rate: float) -> None:
     run = kernel_flow(K, Y, [0.0, 0.3, np.inf], loss=loss, **START)
     np.testing.assert_array_equal(run.train[0], F0)
@@ -57,7 +58,7 @@ def test_flow_with_a_singular_kernel_and_with_one_sample() -> None:
     np.testing.assert_allclose(alone.train, 3 * (1 - np.exp(-2.0)), rtol=1e-14)
 
 
-@pytest.mark.parametrize("loss", [MEAN_SQUARED, HALF_SQUARED_SUM, LOGISTIC])
+@pytest.mark.parametrize("loss", [MEAN_SQUARED, losses["half-squared-sum"], LOGISTIC])
 def test_descent_against_a_plain_loop(loss: Loss) -> None:
     y = np.sign(Y)
     run = kernel_descent(K, y, eta=0.05, steps=4, loss=loss, **START)
@@ -72,7 +73,7 @@ def test_descent_against_a_plain_loop(loss: Loss) -> None:
 
 @pytest.mark.parametrize(
     ("loss", "radius"),
-    [(MEAN_SQUARED, None), (HALF_SQUARED_SUM, 0.3), (LOGISTIC, None), (LOGISTIC, 0.3)],
+    [(MEAN_SQUARED, None), (losses["half-squared-sum"], 0.3), (LOGISTIC, None), (LOGISTIC, 0.3)],
 )
 def test_descent_equals_linearised_training_step_for_step(loss: Loss, radius: float | None) -> None:
     model = PooledAttention(3, 4)

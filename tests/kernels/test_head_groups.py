@@ -12,8 +12,7 @@ import optax
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from headcount.core import LOGISTIC, BadArgument, normal, stream
-from headcount.core._losses import HALF_SQUARED_SUM
+from headcount.core import LOGISTIC, BadArgument, losses, normal, stream
 from headcount.kernels import (
     Linearised,
     NTKOperator,
@@ -97,7 +96,13 @@ def test_linearised_model() -> None:
 @pytest.mark.parametrize("radius", [None, 0.3])
 def test_train_linearised(radius: float | None) -> None:
     groups, p, _, x, y = case()
-    call = {"eta": 0.05, "steps": 6, "loss": HALF_SQUARED_SUM, "radius": radius, "x_test": x[:2]}
+    call = {
+        "eta": 0.05,
+        "steps": 6,
+        "loss": losses["half-squared-sum"],
+        "radius": radius,
+        "x_test": x[:2],
+    }
     ours = train_linearised(groups, p, x, y, **call)
     theirs = train_linearised(groups.plain, groups.expand(p), x, y, **call)
     agree((ours.train, ours.test, ours.loss), (theirs.train, theirs.test, theirs.loss))

@@ -7,8 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument, Loss, cast, normal, stream, total
-from headcount.core._losses import HALF_SQUARED_SUM
+from headcount.core import (
+    LOGISTIC,
+    MEAN_SQUARED,
+    BadArgument,
+    Loss,
+    cast,
+    losses,
+    normal,
+    stream,
+    total,
+)
 from headcount.kernels import Linearised, train_linearised
 from headcount.models import outputs
 from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams, unpaired
@@ -55,7 +64,7 @@ def test_value_and_gradient_are_those_of_the_tangent_plane(kind: str) -> None:
     assert flat.name == f"{kind}-linearised"
 
 
-@pytest.mark.parametrize("loss", [MEAN_SQUARED, HALF_SQUARED_SUM, LOGISTIC])
+@pytest.mark.parametrize("loss", [MEAN_SQUARED, losses["half-squared-sum"], LOGISTIC])
 def test_training_equals_plain_gradient_descent_on_the_linearised_model(loss: Loss) -> None:
     model, initial, x, y = problem()
     run = train_linearised(model, initial, x, y, eta=0.2, steps=6, loss=loss, x_test=x[:2] + 0.1)

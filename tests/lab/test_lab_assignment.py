@@ -10,8 +10,8 @@ import pytest
 import toy_figure
 
 from headcount import lab
+from headcount.lab import Hint
 from headcount.lab._assignment import START_SECONDS, Assignment
-from headcount.lab._executors import Hint
 
 Truth = Mapping[str, tuple[float, float]]
 """By group: seconds of compiling, seconds of computing."""

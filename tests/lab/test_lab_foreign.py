@@ -372,9 +372,8 @@ def test_a_hostile_result_is_set_aside_and_named(
         hostile(path, change)
         messages: list[str] = []
         assert lab.Store(folder, messages.append).state(ADDRESS) == ("missing", ""), name
-        (text,) = messages
+        (text,) = "\n".join(messages).splitlines()
         assert path.name in text
-        assert "\n" not in text
         reporter = Messages()
         assert lab.run_plan(plan, folder, workers=0, reporter=reporter).run == 1, name
         assert any("set aside" in text for text in reporter.messages)

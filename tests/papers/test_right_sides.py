@@ -20,10 +20,9 @@ from headcount.core import float64, papers, stream
 from headcount.papers.arda2026.twins_constants import SlowConstants
 from headcount.papers.deora2024 import twins
 from headcount.theory import Claim, claims
-from headcount.theory._claim import generator
-from headcount.theory._pytree import arrays_of
-from headcount.theory._slow_sides import slow_checks, slow_data
+from headcount.theory.domain import arrays_of
 from headcount.theory.slow import FLOATS
+from headcount.theory.slow_sides import slow_checks, slow_data
 
 BOUNDED = [
     (name, variant)
@@ -56,7 +55,7 @@ def instances_of(name: str) -> tuple[Any, ...]:
 
 def _drawn(claim: Claim, case: Any) -> Any:
     assert claim.experiment is not None
-    drawn = claim.experiment.draw(case, generator(stream(3, "bounds")), 1)
+    drawn = claim.experiment.draw(case, np.random.default_rng(3), 1)
     values = arrays_of(drawn).items()
     return type(drawn)(**{k: v if isinstance(v, str) else np.asarray(v)[0] for k, v in values})
 

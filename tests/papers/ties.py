@@ -12,7 +12,7 @@ from headcount.core import float64, papers
 from headcount.papers.deora2024 import quantities as model
 from headcount.papers.wu2023.quantities import norms, sizes
 from headcount.papers.wu2023.setting import Start
-from headcount.theory._pytree import arrays_of
+from headcount.theory.domain import arrays_of
 
 
 def arda2026(i: Any) -> Any:

@@ -18,8 +18,7 @@ import toy_figure
 from rich.console import Console
 
 from headcount import lab, report, theory
-from headcount.cli import _everything, run
-from headcount.cli._app import app
+from headcount.cli import _everything, app, run
 from headcount.cli._everything import COUNTED, SHARE, SIZES, Ended
 from headcount.core import BadArgument, papers
 from headcount.report.site import build_site, figure_results

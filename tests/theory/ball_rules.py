@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from headcount.theory._ball_jaxpr import RULES
-from headcount.theory._ball_value import Value
-from headcount.theory._balls import hull
+from headcount.theory.balls import RULES, Value
+from headcount.theory.slow import hull
 
 _KINDS = {"f": np.float64, "i": np.int64, "b": np.bool_}
 

@@ -11,12 +11,10 @@ from flint import arb
 
 from headcount.core import stream
 from headcount.theory import Claim, Kind, claims
-from headcount.theory._ball_jaxpr import BallProgram
-from headcount.theory._balls import Ball
-from headcount.theory._claim import generator
-from headcount.theory._pytree import arrays_of
-from headcount.theory._slow_sides import slow_data
-from headcount.theory.slow import balls
+from headcount.theory.balls import BallProgram
+from headcount.theory.domain import arrays_of
+from headcount.theory.slow import Ball, balls
+from headcount.theory.slow_sides import slow_data
 
 BITS = 200
 BY_QUADRATURE = (
@@ -37,7 +35,9 @@ def instances(claim: Claim) -> list[Any]:
     found = [family.sample(key) for family in claim.families]
     found += claim.targets()[:1]
     if claim.experiment is not None and not found:
-        batch = claim.experiment.draw(claim.experiment.cases[0], generator(key), 1)
+        batch = claim.experiment.draw(
+            claim.experiment.cases[0], np.random.default_rng(int(jax.random.bits(key))), 1
+        )
         found.append(jax.tree.map(lambda leaf: leaf[0], batch))
     return found
 

@@ -12,8 +12,7 @@ from ball_rules import apply, balls, counts, ends, floats, interval, middles, tr
 from flint import arb
 
 from headcount.theory import _ball_elementwise as rules
-from headcount.theory._ball_value import Value
-from headcount.theory._balls import FALSE, TRUE, UNKNOWN, Undecided
+from headcount.theory.balls import FALSE, TRUE, UNKNOWN, Undecided, Value
 
 ANY_SIGN, NEVER, ODD = rules._ANY_SIGN, rules._NEVER_NEGATIVE, rules._ODD
 

@@ -16,9 +16,18 @@ from mpmath_numbers import as_ball
 
 from headcount.core import BadArgument
 from headcount.theory import _ball_elementwise
-from headcount.theory._ball_jaxpr import RULES, BallProgram, Unsupported, enclose
-from headcount.theory._ball_value import Value
-from headcount.theory._balls import FALSE, TRUE, UNKNOWN, Undecided, at_precision
+from headcount.theory.balls import (
+    FALSE,
+    RULES,
+    TRUE,
+    UNKNOWN,
+    BallProgram,
+    Undecided,
+    Unsupported,
+    Value,
+    enclose,
+)
+from headcount.theory.slow import at_precision
 
 BITS = 200
 RNG = np.random.default_rng(3)

@@ -12,8 +12,7 @@ from ball_rules import apply, balls, counts, ends, floats, interval, middles, tr
 from flint import arb
 
 from headcount.theory import _ball_indexing as indexing
-from headcount.theory._ball_value import Value
-from headcount.theory._balls import FALSE, TRUE, UNKNOWN, Undecided
+from headcount.theory.balls import FALSE, TRUE, UNKNOWN, Undecided, Value
 
 
 def table(rows: int, columns: int, nonnegative: bool = False) -> Value:

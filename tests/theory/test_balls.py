@@ -28,23 +28,21 @@ from mpmath_numbers import as_ball, precise
 
 from headcount.core import BadArgument
 from headcount.theory import _ball_array, _ball_jaxpr
-from headcount.theory._ball_jaxpr import enclose
-from headcount.theory._balls import (
+from headcount.theory._balls import equal, is_short, less, nearest, power, separate
+from headcount.theory.balls import Order, Undecided, enclose
+from headcount.theory.duals import Dual, duals
+from headcount.theory.slow import (
+    FLOATS,
     Ball,
-    Order,
-    Undecided,
+    activation,
     at_precision,
-    equal,
-    is_short,
-    less,
-    nearest,
-    power,
+    balls,
+    dot,
+    norm,
     roughly,
-    separate,
+    softmax,
     whole,
 )
-from headcount.theory.duals import Dual, duals
-from headcount.theory.slow import FLOATS, activation, balls, dot, norm, softmax
 
 BITS = 200
 Case = tuple[Expression, list[float], mpmath.mpf]

@@ -12,15 +12,24 @@ import pytest
 from toy_points import Point, point, toy
 
 from headcount.core import BadArgument
-from headcount.theory import Check, Form, Hypothesis, Kind, Sides
+from headcount.theory import (
+    Batch,
+    Bound,
+    Certificate,
+    Check,
+    Form,
+    Hypothesis,
+    Kind,
+    Observed,
+    Sides,
+)
 from headcount.theory import _certificate as certificates
 from headcount.theory import _recheck as rechecks
-from headcount.theory import _slow_sides as slow_sides
-from headcount.theory._certificate import Certificate, certificate_from_json, decode, encode
-from headcount.theory._claim import Bound
+from headcount.theory import slow_sides as slow_sides
+from headcount.theory._certificate import certificate_from_json, decode, encode
 from headcount.theory._prove import Evaluation, Status
-from headcount.theory._pytree import Batch, arrays_of, axes_of, instance_from
-from headcount.theory._subject import Observed, slack_table
+from headcount.theory._subject import slack_table
+from headcount.theory.domain import arrays_of, axes_of, instance_from
 from headcount.theory.numbers import exp, largest, log, smallest
 from headcount.theory.slow import FLOATS
 

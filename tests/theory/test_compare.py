@@ -6,8 +6,7 @@ import pytest
 
 from headcount.cli._compare import _words
 from headcount.core import BadArgument
-from headcount.theory import _compare, compare
-from headcount.theory._count import Answer
+from headcount.theory import Answer, _compare, compare
 
 PROBLEM = {"data": "dm1", "n": 6, "width": 4, "steps": 5, "seeds": (0,)}
 INSIDE = {"data_options": {"noise": "bounded", "S": 0.9, "Z_mu": 0.05, "Z_nu": 0.05}}

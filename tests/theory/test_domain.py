@@ -11,8 +11,15 @@ from jaxtyping import Float
 
 from headcount.core import Array, BadArgument
 from headcount.theory import claims, instance_class
-from headcount.theory._pytree import arrays_of, axes_of, instance_from
-from headcount.theory.domain import MOST_ENTRIES, MOST_HEADS, Domain, case_problem
+from headcount.theory.domain import (
+    MOST_ENTRIES,
+    MOST_HEADS,
+    Domain,
+    arrays_of,
+    axes_of,
+    case_problem,
+    instance_from,
+)
 
 
 @instance_class

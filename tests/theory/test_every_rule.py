@@ -15,8 +15,9 @@ from programs_elementwise import GENERATORS as ELEMENTWISE
 from programs_indexing import GENERATORS as INDEXING
 from programs_structure import GENERATORS as STRUCTURE
 
-from headcount.theory._ball_jaxpr import RULES, _Interpreter
+from headcount.theory._ball_jaxpr import _Interpreter
 from headcount.theory._program import CALLS
+from headcount.theory.balls import RULES
 
 GENERATORS = {**ELEMENTWISE, **STRUCTURE, **INDEXING, **CONTROL}
 

@@ -12,7 +12,7 @@ from flint import arb
 from toy_points import PLAIN, Point, point, toy
 
 from headcount.core import BadArgument
-from headcount.theory import Form, Kind, Outcome
+from headcount.theory import Budget, Form, Kind, Outcome, Size
 from headcount.theory import _candidates as lemmas
 from headcount.theory import _falsify as falsifier
 from headcount.theory import _lemma_report as report
@@ -20,8 +20,7 @@ from headcount.theory._embeddings import embedded, fitted
 from headcount.theory._falsify import Falsification
 from headcount.theory._lemma_report import SizeRatio
 from headcount.theory._prove import Evaluation, Proof, Status, _at_most, _decide
-from headcount.theory._search import Budget, Candidate
-from headcount.theory._spaces import Size
+from headcount.theory._search import Candidate
 
 ONE = toy(variants={"printed": Form("as printed")}, hypotheses=())
 

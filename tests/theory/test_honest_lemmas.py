@@ -21,7 +21,6 @@ from headcount.theory import (
     recheck,
     verify,
 )
-from headcount.theory._program import was_float32
 from headcount.theory.lemma_files import lemmas_of
 
 LITTLE = Budget(random=64, restarts=2, steps=20)
@@ -225,15 +224,3 @@ def test_a_lemma_that_changes_from_call_to_call_is_refused(
     for decide in (*DECIDE, lambda own: recheck(certificate, own)):
         with pytest.raises(BadArgument, match="is not the same program each time that it runs"):
             decide(own)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        *((float(np.float32(v)), True) for v in (0.1, 1 / 3, -2.7, 1e5 / 3)),
-        *((v, False) for v in (0.1, 1 / 3, 0.5, 3.75, -1e6, 1e8 + 1, np.inf, np.nan, 0.0)),
-        (float(np.float32(1e7 + 1)), False),  # an integer
-    ],
-)
-def test_digits_of_a_float32(value: float, expected: bool) -> None:
-    assert was_float32(value) is expected

@@ -14,10 +14,9 @@ from test_every_rule import seeded
 
 from headcount.core import float64
 from headcount.theory import _intervals as iv
-from headcount.theory._ball_jaxpr import BallProgram, Unsupported
-from headcount.theory._balls import Undecided
 from headcount.theory._interval_jaxpr import IntervalProgram
 from headcount.theory._intervals import Interval
+from headcount.theory.balls import BallProgram, Undecided, Unsupported
 
 GENERATORS = {**ELEMENTWISE, **STRUCTURE}
 BITS = 120

@@ -12,12 +12,12 @@ import pytest
 from toy_points import PLAIN, Point, draw, point, toy
 
 from headcount.core import float64
-from headcount.theory import Family, Form, Kind, Sides
+from headcount.theory import Budget, Family, Form, Kind, Sides
 from headcount.theory import _search as search
 from headcount.theory import _shrink as shrinking
 from headcount.theory import _sizes as sizes
 from headcount.theory import _starts as beginnings
-from headcount.theory._search import Budget, Candidate
+from headcount.theory._search import Candidate
 
 
 def test_scores_of_every_form() -> None:

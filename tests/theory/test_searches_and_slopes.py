@@ -12,9 +12,10 @@ from headcount.core import BadArgument
 from headcount.theory import Budget, Kind, Outcome, Sides, _practice
 from headcount.theory._falsify import BUDGETS, budget_of
 from headcount.theory._shrink import _digits, _entry, _replaced, _rounder
-from headcount.theory._verdict import ROUNDING, decide
+from headcount.theory._verdict import decide
 from headcount.theory.duals import Dual, duals
 from headcount.theory.slow import FLOATS, softmax
+from headcount.theory.slow_sides import ROUNDING
 
 
 @pytest.mark.parametrize(

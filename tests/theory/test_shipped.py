@@ -10,8 +10,8 @@ import pytest
 
 from headcount.theory import claims, recheck, shipped_certificates
 from headcount.theory._certificate import certificate_from_json
-from headcount.theory._pytree import arrays_of, instance_from
 from headcount.theory._shrink import shrink
+from headcount.theory.domain import arrays_of, instance_from
 
 SHIPPED = {path.stem: json.loads(path.read_text()) for path in shipped_certificates()}
 BY_HAND = (

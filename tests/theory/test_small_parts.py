@@ -24,6 +24,7 @@ from headcount.theory import (
     Kind,
     Outcome,
     Sides,
+    _count,
     _falsify,
     _practice,
     _recheck,
@@ -31,7 +32,6 @@ from headcount.theory import (
     recheck,
 )
 from headcount.theory._ball_linalg import eigenvalues
-from headcount.theory._balls import at_precision
 from headcount.theory._certificate import FORMAT
 from headcount.theory._frequency import Experiment, Frequency, Interval, clopper_pearson
 from headcount.theory._judge_frequency import judge_exactly
@@ -42,7 +42,7 @@ from headcount.theory._starts import STRUCTURES, neighbours, starts
 from headcount.theory._verdict import decide
 from headcount.theory.domain import Domain
 from headcount.theory.families import safe_norm
-from headcount.theory.slow import FLOATS, Arithmetic, _table, activation
+from headcount.theory.slow import FLOATS, Arithmetic, _table, activation, at_precision
 
 
 @instance_class

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.theory import _spaces as spaces
-from headcount.theory._spaces import (
+from headcount.theory import (
     Ball,
     Box,
+    Constants,
     Integers,
     Orthogonal,
+    Parameters,
     PositiveSemidefinite,
+    Product,
     Reals,
     Signs,
     Simplex,
@@ -24,7 +26,8 @@ from headcount.theory._spaces import (
     Sphere,
     Tokens,
 )
-from headcount.theory._spaces_joint import Constants, Parameters, Product, below
+from headcount.theory import _spaces as spaces
+from headcount.theory._spaces_joint import below
 from headcount.theory._spaces_text import latex_array, latex_name
 
 RNG = np.random.default_rng

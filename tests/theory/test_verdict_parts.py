@@ -14,8 +14,10 @@ from toy_points import Point, point, toy
 
 from headcount.core import BadArgument, stream
 from headcount.theory import (
+    Batch,
     Bound,
     Box,
+    Budget,
     Check,
     Kind,
     Outcome,
@@ -37,9 +39,7 @@ from headcount.theory._audit import Audit, worst
 from headcount.theory._frequency import Interval
 from headcount.theory._judge_frequency import judge_exactly
 from headcount.theory._lemma import _id_of
-from headcount.theory._pytree import Batch
 from headcount.theory._record import family_at, points_of, record_of, sizes_of
-from headcount.theory._search import Budget
 from headcount.theory._verify import at_points
 
 

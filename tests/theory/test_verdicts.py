@@ -27,17 +27,9 @@ from headcount.theory import (
     judge_frequency,
 )
 from headcount.theory._frequency import Experiment, Interval, clopper_pearson, frequency_of
-from headcount.theory._slow_sides import slow_ratio, slow_sides
-from headcount.theory._verdict import (
-    ROUNDING,
-    admissible,
-    decide,
-    ratio_of,
-    score_of,
-    summarise,
-    worst_entry,
-)
+from headcount.theory._verdict import admissible, decide, ratio_of, score_of, summarise, worst_entry
 from headcount.theory.slow import FLOATS
+from headcount.theory.slow_sides import ROUNDING, slow_ratio, slow_sides
 
 EQUAL = pytest.approx
 

@@ -17,8 +17,16 @@ from headcount.papers.arda2026 import PooledAttention, arda2026_chunk, arda2026_
 from headcount.papers.arda2026 import fast as fused
 from headcount.papers.deora2024.model import HeadGroups, MultiHeadAttention
 from headcount.papers.wu2023.model import Encoder
-from headcount.training import GradientPath, adam, generic_path, gradient_path, naive_path, train
-from headcount.training._paths import balanced, into_chunks, map_over_chunks, sum_over_chunks
+from headcount.training import (
+    GradientPath,
+    adam,
+    generic_path,
+    gradient_path,
+    into_chunks,
+    naive_path,
+    train,
+)
+from headcount.training._paths import balanced, map_over_chunks, sum_over_chunks
 
 
 def evaluate(path: GradientPath, params: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:

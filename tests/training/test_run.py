@@ -45,8 +45,8 @@ def run() -> Run:
 def test_data_set_has_named_dimensions(run: Run) -> None:
     data = run.to_xarray()
     assert data["loss_trace"].dims == ("seed", "step")
-    assert data["outputs"].dims == ("seed", "recorded_step", "outputs_axis0")
-    assert data["final_U"].dims == ("seed", "U_axis0", "U_axis1")
+    assert data["outputs"].dims == ("seed", "recorded_step", "sample")
+    assert data["final_U"].dims == ("seed", "T", "d")
     np.testing.assert_array_equal(data["seed"], [3, 8])
     np.testing.assert_array_equal(data["recorded_step"], [0, 3, 4])
     np.testing.assert_array_equal(data["initial_U"], run.initial.U)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument
-from headcount.papers.arda2026 import IndRNN
-from headcount.papers.deora2024.model import LinearParams
-from headcount.training import _run
-from headcount.training._run import Run
+from headcount.core._tree import axis_letters
+from headcount.papers.arda2026 import IndRNN, PooledAttention
+from headcount.papers.deora2024.model import LinearParams, MultiHeadParams
+from headcount.training import Run, _run
 from headcount.training._stored import gathered
 
 
@@ -78,11 +78,26 @@ def test_a_run_as_a_data_set() -> None:
     assert data["average_loss"].values.tolist() == [0.5, 0.6]
     assert data["t_trace"].dims == ("seed", "iterate")
     assert data["a_b"].dims == ("seed", "recorded_step", "a_b_axis0")
-    assert data["final_U"].dims == ("seed", "U_axis0", "U_axis1")
+    assert data["final_U"].dims == ("seed", "T", "d")
     assert data["seed"].values.tolist() == [4, 9]
     assert "average_U" not in data
     assert "average_loss" not in run().to_xarray()
     assert _run._plain({"a": True, "b": 1, "c": None}) == {"a": "True", "b": 1, "c": "None"}
+
+
+def test_axes_have_the_letters_of_the_paper() -> None:
+    model = PooledAttention(3, 4)
+    start = jax.tree.map(np.zeros, model.shapes(), is_leaf=lambda leaf: type(leaf) is tuple)
+    assert axis_letters(start) == {"c": ("m",), "U": ("m", "d"), "W": ("m", "d", "d_2")}
+    heads = MultiHeadParams(np.zeros((4, 2, 3)), np.zeros((4, 3, 3)))
+    assert axis_letters(heads) == {"U": ("H", "T", "d"), "W": ("H", "d", "d_2")}
+    assert axis_letters({"A": np.zeros(3)}) == {}
+    # A letter that is a recorded quantity as well, or another size elsewhere, is no name.
+    assert run(records={"T": np.zeros((2, 2))}).to_xarray()["final_U"].dims[1] == "U_axis0"
+    axes = _run._Axes(start, ())
+    assert axes("U", (4, 3)) == ("m", "d")
+    assert axes("W", (4, 3, 2)) == ("m", "d", "d_2")
+    assert axes("c", (5,)) == ("c_axis0",)
 
 
 def test_stored_parameters_are_gathered_by_name() -> None:

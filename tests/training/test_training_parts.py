@@ -16,12 +16,12 @@ from headcount.papers.deora2024.fast import deora2024_chunk
 from headcount.papers.deora2024.model import HeadGroups, LinearModel, LinearParams
 from headcount.papers.wu2023.fast import wu2023_chunk
 from headcount.papers.wu2023.model import Encoder
-from headcount.training import TrainConfig, _build, _config, _plan, _setup, gd, sgd
+from headcount.training import TrainConfig, _build, _config, _plan, _setup, gd, sgd, stack_seeds
 from headcount.training import _paths as paths
 from headcount.training._config import ProblemConfig
 from headcount.training._devices import check_split, sample_mesh
 from headcount.training._recipes import inverse_root
-from headcount.training._train import _listed, _validation, stack_seeds
+from headcount.training._train import _listed, _validation
 
 
 def test_chunks_of_a_data_set() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -15,6 +16,7 @@ from .. import __version__
 from ._audit import audit_command
 from ._compare import compare_command
 from ._count import count_command
+from ._doctor import doctor_command
 from ._explain import explain_command
 from ._explore import explore_command
 from ._falsify import falsify_command
@@ -25,6 +27,7 @@ from ._ntk import ntk_command
 from ._recheck import recheck_command
 from ._report import report_command
 from ._reproduce import reproduce_command
+from ._sharpen import sharpen_command
 from ._show import show_command
 from ._status import status_command
 from ._train import train_command
@@ -45,6 +48,7 @@ app.command(explain_command, name="explain")
 app.command(falsify_command, name="falsify")
 app.command(recheck_command, name="recheck")
 app.command(verify_command, name="verify")
+app.command(sharpen_command, name="sharpen")
 app.command(new_command, name="new")
 app.command(count_command, name="count")
 app.command(compare_command, name="compare")
@@ -54,6 +58,7 @@ app.command(status_command, name="status")
 app.command(show_command, name="show")
 app.command(report_command, name="report")
 app.command(explore_command, name="explore")
+app.command(doctor_command, name="doctor")
 
 # `headcount --install-completion` writes the script for the shell in use (bash, zsh, fish).
 app.register_install_completion_command(help="Install completion for your shell and exit.")
@@ -68,6 +73,10 @@ def main(arguments: list[str] | None = None) -> None:
     # Measured: one thread per process is fastest on CPU, and sums do not depend on the machine.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     os.environ.setdefault("PJRT_NPROC", "1")
+    # XLA tells at length when it folds a constant slowly; its errors reach us as exceptions.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # A sixth of what a short command takes went into looking for garbage while JAX is imported.
+    gc.set_threshold(100_000)
     sys.exit(run(arguments))
 
 
@@ -80,6 +89,7 @@ def run(arguments: list[str] | None = None) -> int:
             result = app(
                 arguments, exit_on_error=False, print_error=False, result_action="return_value"
             )
+            sys.stdout.flush()
     except cyclopts.UnusedCliTokensError as error:
         return _complain(f"unexpected argument: {' '.join(error.unused_tokens or ())}")
     except cyclopts.CycloptsError as error:
@@ -94,9 +104,11 @@ def run(arguments: list[str] | None = None) -> int:
         print("headcount: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone (`headcount list | head`): nothing is left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _nobody_reads()
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):  # which Rich turns into an exit
+            raise
+        return _nobody_reads()
     except OverflowError as error:
         return _complain(f"a number does not fit ({error})")
     except (OSError, MemoryError) as error:
@@ -108,6 +120,12 @@ def run(arguments: list[str] | None = None) -> int:
             raise
         return _fail(str(error))
     return result if isinstance(result, int) else 0
+
+
+def _nobody_reads() -> int:
+    """The reader of our output has gone (`headcount list | head`): nothing is left to say."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 @contextmanager

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._audit import audited_config
 from ._flags import Flag, Whole
@@ -35,10 +33,6 @@ def count_command(
     gap: float | None = None,
     ask: Question = "width",
     problem: ProblemFlags = NO_FLAGS,
-    d: Whole | None = None,
-    T: Annotated[Whole | None, Parameter(name="--T")] = None,
-    nu: str | None = None,
-    pool: Whole | None = None,
     optimiser: str | None = None,
     eta: float | None = None,
     rho: str | None = None,
@@ -62,14 +56,6 @@ def count_command(
         In its place: the target for test loss minus training loss; theorems answer, no runs.
     ask
         width: the fewest heads; steps: the fewest; step-size: the largest.
-    d
-        Data option: features per token.
-    T
-        Data option: tokens per sample.
-    nu
-        Data option: bounds of the teacher's transport map, as 3,3,3.
-    pool
-        Data option: heads of the teacher's pool.
     optimiser
         gd, projgd, projsgd, sgd, momentum, adam or adamw; default: the paper's own.
     eta
@@ -106,7 +92,7 @@ def count_command(
     from ..theory._count import over_seeds
     from ..theory._promise import settings_of
 
-    names = ("d", "T", "nu", "pool", "optimiser", "eta", "rho", "steps", "seeds")
+    names = ("optimiser", "eta", "rho", "steps", "seeds")
     flags = {k: v for k, v in locals().items() if k in names} | asdict(problem)
     chosen = audited_config(config, {"n": 500, **_given(flags)}, [])
     paper = papers.of_model(chosen.model)

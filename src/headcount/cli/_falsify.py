@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from ._export import export_to
 from ._flags import Whole
 from ._meaning import called, meaning
-from ._output import check_writable, print_json, say
+from ._output import check_writable, print_json, say, say_command
 
 VIOLATED = 3
 
@@ -128,8 +128,8 @@ def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None
         place = "" if file is None else file.rpartition(".py")[0]
         own = chosen.id.rpartition(":")[2]
         lemma = f" --lemma {place}.py:{own}" if place else ""
-        console.print(f"  certificate: {path}", highlight=False)
-        console.print(f"  prove it again: headcount recheck {path}{lemma}", highlight=False)
+        say_command(console, f"certificate: {path}", indent=2)
+        say_command(console, f"prove it again: headcount recheck {path}{lemma}", indent=2)
 
 
 def _show_paste(console: Any, result: Any) -> None:

@@ -2,37 +2,109 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from ._output import print_json
 
+OF_PAPERS = ("models", "figures", "claims", "facts")
+"""What belongs to a paper; all else is shared."""
 
-def list_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """List models, initialisations, data models, optimisers, figures, claims and facts.
+
+def list_command(
+    *, paper: str | None = None, json: Annotated[bool, Parameter(negative=())] = False
+) -> int:
+    """List what has a name: what all papers share, then models, figures, claims, facts of each.
 
     Behind a fact stands what `headcount verify` says about it, behind a claim what the refutation
     of one of its forms is called.
 
     Parameters
     ----------
+    paper
+        Only what this paper brings, by its key.
     json
         Print one JSON object on standard output.
     """
-    names = known_names()
+    from ..core import papers
+
+    chosen = list(papers) if paper is None else [papers[paper].key]
     if json:
-        print_json(names)
+        print_json(known_names() if paper is None else names_of(chosen[0]))
         return 0
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    names["claims"] = _with_words(names["claims"])
-    for kind, entries in names.items():
-        table.add_row(f"[bold]{kind}[/bold]", ", ".join(entries))
-    Console().print(table)
+    lines = [] if paper is not None else list(_shared())
+    for key in chosen:
+        lines += _of_paper(key)
+    console = Console()
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)
     return 0
+
+
+def _shared() -> Iterator[str]:
+    """One paragraph for each kind that belongs to no paper, broken at its names."""
+    from textwrap import wrap
+
+    names = known_names()
+    for kind in (kind for kind in names if kind not in OF_PAPERS):
+        yield f"[bold]{kind}[/bold]"
+        yield from wrap(
+            ", ".join(names[kind]),
+            80,
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+
+
+def _of_paper(key: str) -> Iterator[str]:
+    """A paper with its title, then a line for each thing that it brings."""
+    from rich.markup import escape
+
+    from ..core import papers
+
+    paper, names = papers[key], names_of(key)
+    if not any(names.values()):
+        return
+    yield ""
+    yield f"[bold]{key}[/bold]  {escape(paper.title)} ({escape(paper.citation)})"
+    titles = {"figures": _figure_title, "claims": _claim_title, "facts": _fact_title}
+    for kind, known in names.items():
+        if known:
+            yield f"  [bold]{kind}[/bold]"
+            yield from (_row(name, titles.get(kind, str)(name)) for name in known)
+
+
+def _row(name: str, title: str) -> str:
+    """A name and its title: in columns where the name is short."""
+    from rich.markup import escape
+
+    shown = escape(title) if title != name else ""
+    return f"    {name:<32}  {shown}".rstrip()
+
+
+def _figure_title(name: str) -> str:
+    from ..lab import figures
+
+    return figures[name].title
+
+
+def _claim_title(name: str) -> str:
+    """The title, and what a refuted form of the paper's own is called."""
+    from ..theory import claims
+
+    return " ".join([claims[name].title, *_with_words([name])[0].split(" ", 1)[1:]])
+
+
+def _fact_title(name: str) -> str:
+    from ..theory import facts, recorded_answers
+
+    return f"{facts[name].title} ({recorded_answers()[name]})"
 
 
 def _with_words(names: list[str]) -> list[str]:
@@ -45,6 +117,17 @@ def _with_words(names: list[str]) -> list[str]:
         words = dict.fromkeys(f.briefly for f in forms if f.fails and f.role != "ours")
         shown.append(f"{name} ({', '.join(words)})" if words else name)
     return shown
+
+
+def names_of(key: str) -> dict[str, list[str]]:
+    """The names that a paper brings."""
+    from ..core import papers
+    from ..lab import figures
+    from ..theory import claims, facts
+
+    registries: dict[str, Any] = {"figures": figures, "claims": claims, "facts": facts}
+    own = {kind: [n for n in names if n.split("/")[0] == key] for kind, names in registries.items()}
+    return {"models": list(papers[key].models), **own}
 
 
 def known_names() -> dict[str, list[str]]:

@@ -64,6 +64,9 @@ def ntk_command(
         Show the memory plan and stop.
     """
     given = asdict(problem) | {"seeds": str(seed)}
+    from ..core import check_count
+
+    check_count("eigenvalues", eigenvalues, least=0)
     import numpy as np
 
     from ..kernels import ntk, ntk_to_file, plan_ntk

@@ -29,6 +29,12 @@ def say(console: Console, text: str, style: str = "", indent: int = 0) -> None:
         console.print(Text(" " * indent) + line)
 
 
+def say_command(console: Console, command: str, indent: int = 0) -> None:
+    """A command to paste: on one line, however long it is."""
+    line = " " * indent + command
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
 def check_writable(argument: str, path: Path) -> None:
     """Found out before the work: `path` can be made, in the nearest folder that exists."""
     from ..core import BadArgument

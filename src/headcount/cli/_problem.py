@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -48,6 +49,14 @@ class ProblemFlags:
         Samples to train on, or of the kernel.
     data_option
         An option of the data model, as name=value; may be repeated.
+    d
+        Data option: features per token.
+    T
+        Data option: tokens per sample.
+    nu
+        Data option: bounds of the teacher's transport map, as 3,3,3.
+    pool
+        Data option: heads of the teacher's pool.
     """
 
     model: str | None = None
@@ -66,6 +75,10 @@ class ProblemFlags:
     data: str | None = None
     n: Whole | None = None
     data_option: Repeated = None
+    d: Whole | None = None
+    T: Annotated[Whole | None, Parameter(name="--T")] = None
+    nu: str | None = None
+    pool: Whole | None = None
 
 
 NO_FLAGS = ProblemFlags()

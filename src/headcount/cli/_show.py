@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -28,6 +28,10 @@ def show_command(
     option: Options = None,
     data_dir: Path | None = None,
     model_dir: Path | None = None,
+    size: str | None = None,
+    title: str | None = None,
+    format: Literal["pdf", "png", "svg"] = "pdf",
+    verdict: Annotated[bool, Parameter(negative="--no-verdict")] = True,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Redraw a figure and its verdicts from stored results; computes no trial.
@@ -52,6 +56,14 @@ def show_command(
         The folder of data files that it was reproduced with, if any.
     model_dir
         The folder of the pretrained encoder that it was reproduced with, if any.
+    size
+        Draw it once more for a paper of your own: column, page or inches such as 5.5x3.
+    title
+        Above that picture.
+    format
+        Of that picture: pdf, png or svg.
+    verdict
+        Count the verdicts in its caption.
     json
         Print one JSON object, as `reproduce --json` does.
     """
@@ -60,8 +72,13 @@ def show_command(
     from ..lab import StorageError, Store, collect
     from ..lab._plan import survey
     from ..report import write_files
+    from ..report._files import write_picture
+    from ..report._plots import Look
     from ..report._readings import stored_readings, write_readings
 
+    own = None
+    if size is not None or title is not None:
+        own = Look.of_size(size, title=title or "", verdicts=verdict)
     name_folders(data_dir, model_dir)
     started = time.monotonic()
     _, notes = consoles(json)
@@ -75,6 +92,8 @@ def show_command(
     files: list[Path] = []
     try:
         files = write_files(collection, store, notes.print)
+        if own is not None:
+            files.append(write_picture(collection, store, own, format, size or "own"))
     except StorageError as error:
         text = f"The figure's files were not written: {error}"
         notes.print(text, markup=False, highlight=False, soft_wrap=True)

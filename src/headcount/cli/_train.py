@@ -98,6 +98,7 @@ def train_command(
     given = {k: v for k, v in locals().items() if k not in _NOT_SETTINGS} | asdict(problem)
     from ..training import build, run_config
     from ..training._build import check_problem
+    from ..training._devices import sample_mesh
     from ..training._plan import plan_training, require_memory
 
     chosen = read_config(config, given).naming_seeds()
@@ -109,6 +110,7 @@ def train_command(
         _show_settings(chosen, plan, target, json)
         return 0
     require_memory(plan)
+    sample_mesh(devices)
     check_target(target)
     kept = RunCheckpoint(target, chosen, devices)
     kept.check(resume=resume)

@@ -63,6 +63,6 @@ def _again(kind: type[HeadcountError], args: tuple[Any, ...], fields: dict[str, 
 
 
 def _brief(value: Any) -> str:
-    text = repr(value)
+    text = repr(value) if isinstance(value, str) else " ".join(repr(value).split())
     most = 300 if isinstance(value, str) and os.sep in value else 80  # a path is of use whole
     return text if len(text) <= most else text[: most - 3] + "..."

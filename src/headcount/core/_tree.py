@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,38 @@ def named_leaves(params: Params) -> dict[str, Array]:
             inner_path = jax.tree_util.keystr(path, simple=True, separator="_")
             found[f"{block}_{inner_path}" if path else block] = leaf
     return found
+
+
+def axis_letters(params: Params) -> dict[str, tuple[str, ...]]:
+    """The letters that a paper gives to the axes of each array, where its parameters state them.
+
+    They stand in the annotations: `Float[Array, "m d d"]` gives m, d and d_2.
+    """
+    found = {}
+    for name, value in blocks(params).items():
+        if hasattr(value, "ndim"):
+            stated = re.search("""Array, ["'](.*?)["']""", str(_annotations(params).get(name, "")))
+            letters = _expanded(stated[1].split(), value.ndim) if stated else []
+            if len(letters) == value.ndim and all(map(str.isidentifier, letters)):
+                again = [letters[:k].count(letter) + 1 for k, letter in enumerate(letters)]
+                found[name] = tuple(
+                    letter if count == 1 else f"{letter}_{count}"
+                    for letter, count in zip(letters, again, strict=True)
+                )
+        elif blocks(value).keys() != {"params"}:
+            found |= {f"{name}_{inner}": axes for inner, axes in axis_letters(value).items()}
+    return found
+
+
+def _annotations(params: Params) -> dict[str, Any]:
+    return getattr(type(params), "__annotations__", {})
+
+
+def _expanded(letters: list[str], axes: int) -> list[str]:
+    """Any number of axes, as `*readout` has, are the last of tokens and features."""
+    room = axes - len(letters) + 1
+    shared = ["T", "d"][2 - room :] if 0 <= room <= 2 else []
+    return [one for letter in letters for one in (shared if letter[0] == "*" else [letter])]
 
 
 def with_blocks(params: Params, changed: dict[str, Any]) -> Params:

@@ -163,7 +163,15 @@ def _empirical(
 def fit_slope(
     widths: Sequence[int], errors: Float[Array, "seeds widths"], confidence: float = 0.95
 ) -> Slope:
-    """The mean over seeds of the slope of log error in log width, with Student's interval."""
+    """The mean over seeds of the slope of log error in log width, with Student's interval.
+
+    >>> widths = np.array([10, 100, 1000])
+    >>> found = fit_slope(widths, np.outer([1.0, 3.0], widths**-0.75))
+    >>> [round(float(end), 12) for end in (found.value, found.lower, found.upper)]
+    [-0.75, -0.75, -0.75]
+    >>> bool(np.isnan(fit_slope(widths, np.zeros((2, 3))).value))
+    True
+    """
     from scipy import stats
 
     if not np.all(errors > 0):

@@ -22,6 +22,7 @@ from ..core import (
 from ..core import _tree as tree
 from ..core._checks import check_finite_leaves
 from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
+from ..models._base import check_parameters_of
 from ..models._called import differentiated
 from ._contract import contract_parts, empty_aligned
 from ._features import Factors, structured_features
@@ -144,15 +145,8 @@ def check_params(model: Any, params: Any) -> None:
     check_finite_leaves("params", params)
     if not hasattr(model, "shapes"):
         return
-    shapes = model.shapes()
-    if type(params) is not type(shapes):
-        raise BadArgument(
-            "params",
-            type(params).__name__,
-            f"is not what {model_name(model)} takes",
-            fix=f"give {type(shapes).__name__}",
-        )
-    for name, shape in shapes._asdict().items():
+    check_parameters_of(model, params)
+    for name, shape in model.shapes()._asdict().items():
         check_shape(f"params.{name}", getattr(params, name), shape)
 
 

@@ -48,7 +48,9 @@ class Store:
     Only `prepare` makes folders: when one vanishes during a run, that is noticed and not mended.
     """
 
-    def __init__(self, folder: Path, message: Callable[[str], None] = _ignore) -> None:
+    def __init__(
+        self, folder: Path = DEFAULT_FOLDER, message: Callable[[str], None] = _ignore
+    ) -> None:
         self.folder = Path(folder)
         self._message = message
         follow_no_link_below(self.folder)

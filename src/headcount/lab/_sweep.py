@@ -89,16 +89,16 @@ def run_plan(
     SIGHUP end the sweep cleanly: the answer then has `interrupted` set.
     """
     reporter = Steady(reporter or Reporter())
-    store = Store(out, reporter.message)
-    store.prepare()
-    remember(plan, store)
     own = executor is None or isinstance(executor, str)
     if executor is None:
         executor = "inline" if workers == 0 else "processes"
-    place = open_executor(executor, workers or None)
+    place = open_executor(executor, workers or None)  # a wrong one leaves no folder behind
+    store = Store(out, reporter.message)
     loop: _Loop | None = None
     try:
         with like_ctrl_c():
+            store.prepare()
+            remember(plan, store)
             place.begin(store.folder, plan.trials)
             loop = _Loop(plan, store, place, reporter, policy or Policy())
             loop.retry_failed = retry_failed

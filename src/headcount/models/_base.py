@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ..core import Array, Registry, own_precision
+from ..core import Array, BadArgument, Registry, own_precision
 from ..core._papers import bring_rooms
 
 
@@ -52,7 +52,15 @@ def over_heads(model: Any, tree: Any, *, power: int = 1, axis: int = 0) -> Any:
     return jax.tree.map(leaf, tree)
 
 
+def check_parameters_of(model: Any, params: Any, argument: str = "params") -> None:
+    """Parameters of the kind that a model of this package takes; those of others are theirs."""
+    if hasattr(model, "shapes") and type(params) is not (kind := type(model.shapes())):
+        problem = f"is not what {getattr(model, 'name', type(model).__name__)} takes"
+        raise BadArgument(argument, type(params).__name__, problem, fix=f"give {kind.__name__}")
+
+
 @own_precision
 def outputs(model: Model, params: Any, x: Float[Array, "n T d"]) -> Float[Array, "n"]:
     """f(params, x_j) for every sample of a batch, all at once."""
+    check_parameters_of(model, params)
     return jax.vmap(model, in_axes=(None, 0))(params, x)

@@ -15,7 +15,7 @@ initialisations: Registry[Callable[..., Any]] = Registry("initialisation", bring
 def expect_model(model: Any, name: str, *kinds: type) -> None:
     """Raise unless the model is one that the initialisation of this name is for."""
     if not isinstance(model, kinds):
-        wanted = ", ".join(kind.__name__ for kind in kinds)
-        raise BadArgument(
-            "model", type(model).__name__, f"has no {name!r} initialisation", fix=f"use {wanted}"
-        )
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        own = getattr(model, "name", type(model).__name__)
+        problem = f"is not for {own}, but for {wanted}"
+        raise BadArgument("init", name, problem, fix="leave it out for the paper's own start")

@@ -14,7 +14,7 @@ import numpy as np
 from ..core._files import json_text
 from ..lab import Collection, Store
 from ..lab._files import write_atomically
-from ._plots import render
+from ._plots import Look, render
 from ._tables import seeds_text
 
 if TYPE_CHECKING:
@@ -50,6 +50,14 @@ def write_files(
     for kind, content in plots.items():
         write_atomically(folder / f"figure.{kind}", content)
     return [folder / file for file in (*contents, *(f"figure.{kind}" for kind in plots))]
+
+
+def write_picture(collection: Collection, store: Store, look: Look, kind: str, name: str) -> Path:
+    """One picture that looks as it is asked to, beside the figure's files."""
+    folder = store.figure_folder(collection.plan.figure.id, collection.plan.scale)
+    path = folder / f"figure-{name}.{kind}"
+    write_atomically(path, render(collection, kind, look=look)[kind])
+    return path
 
 
 def netcdf(data: xr.Dataset) -> bytes:

@@ -23,8 +23,17 @@ _BEYOND = 4.0
 """A band may reach so many times beyond the curves before it is cut off."""
 
 
-def finish(canvas: Any, panels: Sequence[Any], columns: int, collection: Collection) -> None:
-    """Apply all of it; the canvas grows by what the keys and the caption need."""
+def finish(
+    canvas: Any,
+    panels: Sequence[Any],
+    columns: int,
+    collection: Collection,
+    verdicts: bool = False,
+) -> None:
+    """Apply all of it; the canvas grows by what the keys and the caption need.
+
+    With `verdicts` the caption counts them.
+    """
     width, height = canvas.get_size_inches()
     for ax in panels:
         _limit_to_curves(ax)
@@ -34,6 +43,9 @@ def finish(canvas: Any, panels: Sequence[Any], columns: int, collection: Collect
     said = canvas.get_suptitle()  # below, so that a shared key has the place above
     canvas.suptitle("")
     text = caption(collection, panels) + (f". {said}" if said else "")
+    if verdicts:
+        counted = Counter(str(verdict.outcome) for verdict in collection.verdicts)
+        text += ". Verdicts: " + ", ".join(f"{n} {outcome}" for outcome, n in counted.items())
     lines = textwrap.wrap(text, int(width * _CHARACTERS_PER_INCH * 1.1))
     canvas.supxlabel("\n".join(lines), fontsize=6, color="0.35")
     height += 0.1 + _LINE_INCHES * len(lines) + _move_keys(canvas, panels, columns, width)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import check_choice
+from ..core import BadArgument, check_choice
 from ..lab import COLOURS, Collection
 from ._finish import finish
 
@@ -49,19 +50,79 @@ STYLE: Any = {
 """Settings of Matplotlib for all plots."""
 
 
-def draw(collection: Collection) -> Any:
+_LEAST_PANEL = 2.2
+"""Inches that a panel needs for its ticks and labels."""
+_LEAST_HEIGHT = 1.4
+"""Inches that a panel needs with its title."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure is drawn: inches, a title, and whether the verdicts are counted below.
+
+    Without a width it has the paper's own arrangement of panels; with one, as many panels stand
+    side by side as have room. A height is that of the whole picture.
+    """
+
+    width: float | None = None
+    height: float | None = None
+    title: str = ""
+    verdicts: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("width", "height"):
+            inches = getattr(self, name)
+            if inches is not None and not 1.5 <= inches <= 50:
+                raise BadArgument(name, inches, "must be 1.5 to 50 inches", fix=f"use {name}=3.4")
+
+    @classmethod
+    def of_size(cls, size: str | None, **rest: Any) -> Look:
+        """From `column`, `page` or WIDTHxHEIGHT in inches."""
+        known: dict[str, float | None] = {"column": COLUMN_INCHES, "page": PAGE_INCHES}
+        if size is None or size in known:
+            return cls(known.get(size or ""), **rest)
+        try:
+            width, height = (float(part) for part in size.split("x"))
+        except ValueError:
+            fix = "use column, page or inches such as 5.5x3"
+            raise BadArgument("size", size, "is no size", fix=fix) from None
+        return cls(width, height, **rest)
+
+    def grid(self, rows: int, columns: int) -> tuple[int, int, float]:
+        """Rows and columns of panels, and the width of the picture."""
+        if self.width is None:
+            return rows, columns, COLUMN_INCHES if columns == 1 else PAGE_INCHES
+        fitting = max(1, int(self.width / _LEAST_PANEL))
+        beside = min(columns, fitting)
+        return -(-rows * columns // beside), beside, self.width
+
+
+def draw(collection: Collection, look: Look | None = None) -> Any:
     """The figure as a Matplotlib figure; no window and no global state."""
     import matplotlib as mpl
     from cycler import cycler
     from matplotlib.figure import Figure as Canvas
 
-    rows, columns = collection.plan.figure.layout
-    width = COLUMN_INCHES if columns == 1 else PAGE_INCHES
+    look = look or Look()
+    own = collection.plan.figure.layout
+    rows, columns, width = look.grid(*own)
     with mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLOURS)}):
         canvas = Canvas(figsize=(width, _PANEL_HEIGHT * rows), layout="constrained")
-        axes = list(np.atleast_1d(canvas.subplots(rows, columns)).ravel())
+        places = list(np.atleast_1d(canvas.subplots(rows, columns)).ravel())
+        axes = places[: own[0] * own[1]]
+        for place in places[len(axes) :]:
+            place.remove()
         collection.plan.figure.plot(_drawable(collection.data), axes)
-        finish(canvas, axes, columns, collection)
+        finish(canvas, axes, columns, collection, look.verdicts)
+        if look.title:
+            canvas.suptitle(look.title)
+        if look.height is not None:
+            words = canvas.get_size_inches()[1] - _PANEL_HEIGHT * rows
+            if look.height < (least := words + _LEAST_HEIGHT * rows):
+                problem = "leaves no room for the panels beside keys and caption"
+                fix = f"use {least:.1f} inches or more, or leave it out"
+                raise BadArgument("height", look.height, problem, fix=fix)
+            canvas.set_size_inches(width, look.height)
     return canvas
 
 
@@ -74,13 +135,13 @@ def _drawable(data: xr.Dataset) -> xr.Dataset:
     return shown
 
 
-def render(collection: Collection, *kinds: str) -> dict[str, bytes]:
+def render(collection: Collection, *kinds: str, look: Look | None = None) -> dict[str, bytes]:
     """The figure as the bytes of files: render(collection, "png", "pdf", "svg")["png"]."""
     import matplotlib as mpl
 
     for kind in kinds:
         check_choice("kind", kind, tuple(METADATA))
-    canvas = draw(collection)
+    canvas = draw(collection, look)
     files = {}
     with mpl.rc_context(STYLE):
         canvas.draw_without_rendering()

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from ._count import Answer as Answer
     from ._count import theorem_answers as theorem_answers
     from ._errata import Erratum as Erratum
-    from ._errata import add_notes as add_notes
     from ._errata import errata as errata
     from ._errata import errata_page as errata_page
     from ._explain import explain as explain
     from ._facts import facts as facts
     from ._facts import recorded_answers as recorded_answers
     from ._falsify import falsify as falsify
+    from ._fields import Choice as Choice
+    from ._fields import Static as Static
     from ._forms import Form as Form
     from ._forms import false as false
     from ._iterates import iterates_of as iterates_of
@@ -40,9 +41,7 @@ if TYPE_CHECKING:
     from ._pytree import Batch as Batch
     from ._pytree import instance_class as instance_class
     from ._recheck import recheck as recheck
-    from ._record import Choice as Choice
     from ._record import Record as Record
-    from ._record import Static as Static
     from ._record import quantity as quantity
     from ._refuted import refuted_by_role as refuted_by_role
     from ._refuted import refuted_page as refuted_page
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from ._search import Budget as Budget
     from ._setting import PlainSetting as PlainSetting
     from ._setting import resized as resized
+    from ._sharpen import sharpen as sharpen
     from ._shipped import shipped_certificates as shipped_certificates
     from ._spaces import Ball as Ball
     from ._spaces import Box as Box

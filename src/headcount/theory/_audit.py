@@ -79,6 +79,9 @@ def audit(
     """
     began = time.perf_counter()
     check_fraction("delta", delta)
+    if not isinstance(config, TrainConfig):
+        fix = "give a TrainConfig; TrainConfig.of({...}) makes one"
+        raise BadArgument("config", config, "is no configuration", fix=fix)
     paper = papers.of_model(config.model)
     given = {"delta": delta, "run": run, "data": data, "progress": progress}
     subjects, notes = _subjects(paper, config, given)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core import BadArgument
 from ..core._files import json_text, write_atomically
+from ._asked import claim_of
 from ._claim import SLACK, Check, Claim, Instance, Kind
 from ._frequency import frequency_of
 from ._in_notebooks import CertificateShown
@@ -218,8 +219,9 @@ def certificate_from_json(content: Any, source: str = "certificate") -> Certific
         ) from error
 
 
-def certify(claim: Claim, instance: Instance, variant: str, note: str = "") -> Certificate:
+def certify(claim: Claim | str, instance: Instance, variant: str, note: str = "") -> Certificate:
     """The certificate of one instance; the numbers are those of the fast path."""
+    claim = claim_of(claim)
     verdict = judge(claim, instance, variant)
     return Certificate(
         claim=claim.id,

@@ -22,6 +22,7 @@ from ..core import BadArgument, float64
 from ..core._named import Call, Named
 from ..core._rounding import ordered
 from ._arguments import Arguments, Function, Given, RightSide, SlowConstants
+from ._asked import check_fields
 from ._forms import Form, quoted
 from ._frequency import Experiment
 from ._in_notebooks import ClaimShown
@@ -289,6 +290,7 @@ class Claim(ClaimShown, Named):
     def instance(self, **fields: Any) -> Instance:
         """An instance from its fields, for `judge`."""
         assert self.on is not None, f"{self.id} speaks about no record"
+        check_fields(self.on, fields)
         return self.on(**{
             name: value if isinstance(value, int | str) else np.asarray(value, dtype=np.float64)
             for name, value in fields.items()

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core import HeadcountError, Paper, check_count, check_fraction, papers
+from ..core import HeadcountError, Paper, check_count, check_fraction, check_positive, papers
 from ..core._outside import left_out_if_broken
 from ..training import TrainConfig, run_config
+from ..training._build import check_problem
 from ._count import Answer, Progress, over_seeds, theorem_answers
 from ._practice import practice
 from ._promise import Promised, claims_about, promised, settings_of
@@ -39,11 +40,13 @@ class Compared:
     promised: Mapping[int, tuple[Promised, ...]]
     training: Answer | None
     note: str = ""
+    loss_asked: float | None = None
+    """The target itself, where a loss was asked for and no share."""
 
     @property
     def target(self) -> float:
         """The loss that is asked for, at any width."""
-        return self.share * self.start
+        return self.share * self.start if self.loss_asked is None else self.loss_asked
 
     def to_json(self) -> dict[str, Any]:
         """One object for machines."""
@@ -70,6 +73,7 @@ def compare(
     problem: Mapping[str, Any],
     *,
     share: float = 0.1,
+    loss: float | None = None,
     delta: float = 0.05,
     most_width: int = 256,
     theory_only: bool = False,
@@ -79,9 +83,12 @@ def compare(
     """Ask every paper that has a setting about one problem.
 
     `problem` holds the fields of a `TrainConfig` that all papers share: data, its options, n,
-    width, steps, seeds. Model, start, loss and optimiser are each paper's own.
+    width, steps, seeds. Model, start, loss and optimiser are each paper's own. The target is a
+    `share` of the loss at the start, or one `loss` for all.
     """
     check_fraction("share", share)
+    if loss is not None:
+        check_positive("loss", loss)
     check_fraction("delta", delta)
     check_count("most_width", most_width)
     tell = progress or (lambda text: None)
@@ -89,11 +96,12 @@ def compare(
     answers = []
     for paper in asked:
         if paper.setting is not None and paper.models:
-            tell(f"{paper.key}: {paper.title}")
             # A paper that was asked for by name must answer; one from outside may fail beside ours.
             must = keys is not None or paper.key in papers.ours
             with left_out_if_broken(f"paper {paper.key!r}", ours=must):
-                answers += [_compared(paper, problem, share, delta, most_width, theory_only, tell)]
+                answers += [
+                    _compared(paper, problem, share, loss, delta, most_width, theory_only, tell)
+                ]
     return answers
 
 
@@ -101,6 +109,7 @@ def _compared(
     paper: Paper,
     problem: Mapping[str, Any],
     share: float,
+    loss: float | None,
     delta: float,
     most_width: int,
     theory_only: bool,
@@ -108,9 +117,12 @@ def _compared(
 ) -> Compared:
     model = next(iter(paper.models))
     config = TrainConfig.of({**problem, "model": model})
+    check_problem(config)
+    tell(f"{paper.key}: {paper.title}")
     first = run_config(config.model_copy(update={"steps": 1}))
     start = float(np.median(np.atleast_2d(first.loss)[:, 0]))
-    target = share * start
+    target = share * start if loss is None else loss
+    share = target / start if loss is not None and start > 0 else share
     required: tuple[Answer, ...] = ()
     there: dict[int, tuple[Promised, ...]] = {}
     note, unit = "", 1
@@ -134,5 +146,5 @@ def _compared(
         ).answer
     return Compared(
         paper.key, model, config.loss, config.width, config.steps, share, start, required, there,
-        found, note,
+        found, note, loss,
     )  # fmt: skip

@@ -59,13 +59,6 @@ errata: PaperRegistry[Erratum] = _Errata(
 """Errata by id such as "paper/E1"."""
 
 
-def add_errata(paper: str, *entries: tuple[str, str, str, str, str]) -> None:
-    """Register (id, where, printed, problem, used) entries of one paper."""
-    for name, where, printed, problem, used in entries:
-        identifier = f"{paper}/{name}"
-        errata.register(identifier, Erratum(identifier, where, printed, problem, used))
-
-
 def add_notes(paper: str, reference: str) -> None:
     """Register the notes of "package:notes.toml": a table [E1] with where, printed, ... for each.
 

@@ -5,22 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ._asked import claim_of
 from ._claim import Claim
-from ._corpus import known_instances
 from ._errata import Erratum, errata
 from ._forms import Form
 from ._shipped import read_shipped
-from ._verdict import judge
-
-
-@dataclass(frozen=True)
-class Tightest:
-    """The hardest known instance of one form of a claim: left over right side, and its sizes."""
-
-    variant: str
-    ratio: float
-    outcome: str
-    sizes: dict[str, tuple[int, ...]]
+from ._tightest import Tightest, tightest
 
 
 @dataclass(frozen=True)
@@ -58,8 +48,9 @@ def _told(form: Form) -> dict[str, Any]:
     return {**kept, "refuted": form.fails, "called": form.called}
 
 
-def explain(claim: Claim) -> Explanation:
-    """Look everything up; the known hardest instances are evaluated, nothing is searched."""
+def explain(claim: Claim | str) -> Explanation:
+    """What is known of a claim, or of the claim of this name; nothing is searched."""
+    claim = claim_of(claim)
     named = {*claim.errata, *(v.erratum for v in claim.variants.values() if v.erratum)}
     notes = [
         erratum for erratum in errata.of_paper(claim.paper) if erratum.id.split("/")[1] in named
@@ -69,18 +60,4 @@ def explain(claim: Claim) -> Explanation:
         for path, certificate in read_shipped(claim.id.replace("/", "-"))
         if certificate.claim == claim.id
     ]
-    found = [_tightest(claim, variant) for variant in claim.variants]
-    known = tuple(one for one in found if one is not None)
-    return Explanation(claim, tuple(notes), tuple(shipped), known)
-
-
-def _tightest(claim: Claim, variant: str) -> Tightest | None:
-    """The hardest of the instances on file and of the known constructions."""
-    best: Tightest | None = None
-    for instance in (*known_instances(claim), *claim.targets()):
-        verdict = judge(claim, instance, variant)
-        if best is None or verdict.ratio > best.ratio:
-            arrays = {k: getattr(v, "shape", ()) for k, v in vars(instance).items()}
-            sizes = {k: tuple(shape) for k, shape in arrays.items() if shape}
-            best = Tightest(variant, verdict.ratio, str(verdict.outcome), sizes)
-    return best
+    return Explanation(claim, tuple(notes), tuple(shipped), tightest(claim))

@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core import BadArgument, check_choice, check_count, stream
+from ..core import BadArgument, check_count, stream
 from ..core._rounding import round_up
+from ._asked import claim_of
 from ._candidates import VIOLATION, candidates, preferred
 from ._certificate import Certificate, certify, certify_frequency
 from ._claim import Claim, Instance, Kind, generator
@@ -44,10 +45,14 @@ def budget_of(budget: str | int | Budget, sized: bool = False) -> Budget:
     """
     if isinstance(budget, Budget):
         return budget
-    if isinstance(budget, str) and not budget.isdigit():
-        named, least = BUDGETS[check_choice("budget", budget, BUDGETS)], BUDGETS["small"]
+    if isinstance(budget, str) and budget in BUDGETS:
+        named, least = BUDGETS[budget], BUDGETS["small"]
         return named.shared(least) if sized else named
-    evaluations = check_count("budget", int(budget), least=10)
+    evaluations = int(budget) if isinstance(budget, str) and budget.isdecimal() else budget
+    if isinstance(evaluations, bool) or not isinstance(evaluations, int) or evaluations < 10:
+        problem = "is neither a budget by name nor a whole number of evaluations"
+        fix = f"use {', '.join(BUDGETS)}, or a number of 10 or more"
+        raise BadArgument("budget", budget, problem, fix=fix)
     random = max(evaluations // 5, 8)
     restarts = min(24, max(1, evaluations // 200))
     steps = max((evaluations - random) // restarts, 1)
@@ -78,6 +83,8 @@ class Falsification(FalsificationShown):
     """For a lemma: the counterexample as text, LaTeX and Python."""
     identity: bool = False
     """Whether the claim is an equality: its ratio is a difference in units of rounding."""
+    words: str = "the violation is proved"
+    """What a proved counterexample is called, by the role of the form."""
 
     @property
     def proved(self) -> bool:
@@ -93,7 +100,7 @@ class Falsification(FalsificationShown):
     def message(self) -> str:
         """One sentence for a reader."""
         if self.violated:
-            words = "the violation is proved" if self.proved else f"violated{self._unproved}"
+            words = self.words if self.proved else f"violated{self._unproved}"
             close = self.worst_ratio < 1.00001
             size = above_one(self.worst_ratio) if close else f"{self.worst_ratio:.6g}"
             return f"{words}: ratio {size} ({self.where})"
@@ -142,7 +149,7 @@ class Falsification(FalsificationShown):
 
 
 def falsify(
-    claim: Claim,
+    claim: Claim | str,
     variant: str | None = None,
     *,
     budget: str | int | Budget = "default",
@@ -152,9 +159,11 @@ def falsify(
 ) -> Falsification:
     """Search for an instance with lhs > rhs; if found, it comes with a proof and a certificate.
 
-    `cold` leaves out the claim's constructions and the instances on file, to see what the search
-    finds alone.
+    `claim` is a claim or its name. `cold` leaves out the claim's constructions and the instances
+    on file, to see what the search finds alone.
     """
+    claim = claim_of(claim)
+    check_count("seed", seed, least=0)
     tell = progress if progress is not None else lambda line: None
     started = time.perf_counter()
     name, plan = claim.variant(variant), budget_of(budget, claim.raw)
@@ -213,7 +222,10 @@ def settle(
     """
     own = list(claim.variants).index(name)
     identity = claim.kind is Kind.IDENTITY
-    best = Falsification(claim.id, name, 0.0, False, 0, _NOTHING, 0.0, identity=identity)
+    best = Falsification(
+        claim.id, name, 0.0, False, 0, _NOTHING, 0.0, identity=identity,
+        words=claim.forms[name].proved,
+    )  # fmt: skip
     undecided, doubtful, unproved = best, 0, 0
     standing: Falsification | None = None
     scored = any(candidate.scores[own] > -np.inf for candidate in found)

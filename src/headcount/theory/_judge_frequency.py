@@ -11,6 +11,7 @@ from jaxtyping import Bool
 
 from ..core import Array, BadArgument, check_count, float64, stream
 from ..core._rounding import round_down, round_up
+from ._asked import claim_of
 from ._claim import Claim, Instance, generator
 from ._compilation import quick_compilation
 from ._frequency import Interval, frequency_of
@@ -30,7 +31,7 @@ def _counter(claim: Claim, variant: str) -> Any:
 
 
 def judge_frequency(
-    claim: Claim,
+    claim: Claim | str,
     case: Mapping[str, Any],
     variant: str | None = None,
     *,
@@ -41,6 +42,7 @@ def judge_frequency(
 
     Where the probability itself is known it is used: nothing is drawn then.
     """
+    claim = claim_of(claim)
     name = claim.variant(variant)
     check_count("repetitions", repetitions)
     if claim.experiment is None:

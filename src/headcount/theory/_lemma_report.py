@@ -16,6 +16,7 @@ from ..core._rounding import ordered, round_down
 from ._claim import Claim, Instance
 from ._record import blocks_of, points_of, sizes_of
 from ._spaces import Sizes
+from ._spaces_text import latex_name, latex_number, latex_text
 from ._verdict import above_one
 
 LOOSE = 0.5
@@ -158,11 +159,14 @@ def _shown(lemma: Claim, variant: str, instance: Instance, lhs: float, rhs: floa
     left, right = ordered(lhs, rhs, 6)
     raws = {name: blocks_of(instance, name) for name in lemma.variables}
     formulas = [
-        *(f"{name}={value}" for name, value in sizes.items()),
+        *(f"{latex_name(name)}={value}" for name, value in sizes.items()),
         *(line for name, raw in raws.items() for line in lemma.variables[name].latex(name, raw)),
     ]
     relation = r"\ne" if lemma.kind == "identity" else ">"
-    latex = f"For ${'$, $'.join(formulas)}$ the left side is ${left}{relation}{right}$."
+    own = lemma.id.rpartition(":")[2]
+    named = rf"\texttt{{{latex_text(own)}}}" + ("" if variant == "stated" else f" ({variant})")
+    sides = f"{latex_number(left)}{relation}{latex_number(right)}"
+    latex = f"Counterexample to {named}: for ${'$, $'.join(formulas)}$ the left side is ${sides}$."
     ratio = f", ratio {_ratio(lhs / rhs)}" if rhs > 0 else ""
     text = f"{in_words(lemma, instance, 2000)}: left side {left}, right side {right}{ratio}"
     return Shown(text, latex, _python(lemma, variant, sizes, raws))

@@ -145,6 +145,8 @@ def was_float32(value: float) -> bool:
 
     >>> was_float32(float(np.float32(0.1))), was_float32(0.1), was_float32(0.5), was_float32(1e7)
     (True, False, False, False)
+    >>> was_float32(float(np.float32(1e5 / 3))), was_float32(1 / 3), was_float32(math.nan)
+    (True, False, False)
     """
     if not math.isfinite(value) or value.is_integer() or is_short(value):
         return False

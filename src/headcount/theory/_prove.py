@@ -21,9 +21,9 @@ from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Ball, Undecided
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of
-from ._slow_sides import slow_checks, slow_sides
 from ._verdict import outside_domain, worst_entry, worst_index
 from .slow import balls
+from .slow_sides import slow_checks, slow_sides
 
 PRECISIONS = (96, 192, 384, 768)
 """Bits, tried in turn: twice as many where enclosures still overlap."""

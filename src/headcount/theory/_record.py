@@ -32,8 +32,10 @@ import numpy as np
 
 from ..core import Array, BadArgument
 from ._claim import Family, Hypothesis
+from ._fields import Choice, Static
 from ._possible_sizes import first_possible
 from ._pytree import axes_of, instance_class
+from ._space import check_letters
 from ._spaces import ArraySpace, Size, Sizes, Space, below
 from .domain import Domain
 
@@ -43,45 +45,6 @@ Shape = Mapping[str, Any]
 Under "within" may stand a function that moves points, in place of `Record.within`: into hypotheses
 that only some statements have.
 """
-
-
-class Choice:
-    """A name among several, such as an activation; the first is the default.
-
-    With `others`, which says why a name is none, more names are allowed than are searched.
-    """
-
-    def __init__(self, *names: str, others: Callable[[str], str | None] | None = None) -> None:
-        self.names, self.others = names, others
-
-    def problem(self, name: str, value: Any) -> str | None:
-        """Why a value is no such name."""
-        if value in self.names:
-            return None
-        if self.others is not None:
-            return self.others(value)
-        return f"{name} = {value!r} is not one of {', '.join(self.names)}"
-
-    if TYPE_CHECKING:
-
-        def __get__(self, instance: object, owner: type | None = None) -> str: ...
-
-
-class Static:
-    """A whole number that belongs to the shape of a point, such as the steps of a run."""
-
-    def __init__(self, default: int, largest: int = 10**9) -> None:
-        self.default, self.largest = default, largest
-
-    def problem(self, name: str, value: Any) -> str | None:
-        """Why a value is no such count."""
-        if value <= self.largest:
-            return None
-        return f"{name} = {value} is more than {self.largest}"
-
-    if TYPE_CHECKING:
-
-        def __get__(self, instance: object, owner: type | None = None) -> int: ...
 
 
 class quantity:
@@ -249,6 +212,7 @@ def record_of(name: str, spaces: Mapping[str, Space]) -> type[Record]:
     for key, space in spaces.items():
         for block, axes in space.blocks.items():
             own = below(key, block)
+            check_letters(key, axes, sized)
             names = [
                 axis.name if isinstance(axis, Size) else str(axis) if axis else f"{own}.{k}"
                 for k, axis in enumerate(axes)

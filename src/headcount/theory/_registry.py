@@ -20,6 +20,8 @@ def names_in(equations: str) -> set[str]:
 
     >>> sorted(names_in("Lemmas 2 and 17, Eqs. (6)-(8)"))
     ['eq-6', 'eq-7', 'eq-8', 'lemma-17', 'lemma-2']
+    >>> sorted(names_in("Lemma 1 = Lemma 4, Corollaries 3 and 4, Proposition 2 (P1), Sec. 5.3"))
+    ['corollary-3', 'corollary-4', 'lemma-1', 'lemma-4', 'proposition-2']
     """
     found = set()
     for match in _STATEMENT.finditer(equations):
@@ -43,6 +45,11 @@ class ClaimRegistry(PaperRegistry[Claim]):
     def named(self, name: str) -> Callable[[Claim], Claim]:
         """Register the lemma below under a paper's name: @claims.named("paper/lemma-1")."""
         return lambda claim: self.add(replace(claim, id=name))
+
+    def meant_by(self, paper: str, name: str) -> set[str]:
+        """The names in the room of all claims that the paper calls so."""
+        known = ((c.id.split("/")[1], names_in(c.equations)) for c in self.of_paper(paper))
+        return {own for own, others in known if name in {own, *others}}
 
     def __getitem__(self, name: str) -> Claim:
         if name in self:

@@ -17,22 +17,26 @@ import numpy as np
 from ..core import Array, BadArgument
 from ._claim import Claim, Instance, Kind
 from ._pytree import arrays_of, axes_of, instance_from
-from ._slow_sides import slow_checks, slow_ratio
 from ._verdict import judge, outside_domain
 from .slow import FLOATS
+from .slow_sides import slow_checks, slow_ratio
 
 Fields = dict[str, Any]
 _MOST = 4000
 """Candidates tried at the most."""
 
 
-def shrink(claim: Claim, variant: str, instance: Instance) -> Instance:
-    """A simpler instance that violates the claim by at least half as much."""
+def shrink(claim: Claim, variant: str, instance: Instance, least: float | None = None) -> Instance:
+    """A simpler instance that violates the claim by at least half as much.
+
+    With `least`, one of the same sizes whose ratio is at least that.
+    """
     kind, fields = type(instance), arrays_of(instance)
     first = _ratio(claim, variant, kind, fields)
-    if first is None or not first > 1:
+    if first is None or not first > (1 if least is None else 0):
         return instance
-    least = _kept(claim, first)
+    stages = (_smaller, _simpler) if least is None else (_simpler,)
+    least = _kept(claim, first) if least is None else least
     tried = 0
 
     def accepts(candidate: Fields) -> bool:
@@ -41,7 +45,7 @@ def shrink(claim: Claim, variant: str, instance: Instance) -> Instance:
         ratio = _ratio(claim, variant, kind, candidate)
         return ratio is not None and ratio >= least
 
-    for moves in (_smaller, _simpler):
+    for moves in stages:
         changed = True
         while changed and tried < _MOST:
             changed = False

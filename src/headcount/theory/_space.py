@@ -46,6 +46,14 @@ def length(axis: Axis, sizes: Sizes) -> int:
     return sizes[axis.name if isinstance(axis, Size) else axis]
 
 
+def check_letters(variable: str, axes: tuple[Axis, ...], sized: Sizes | Mapping[str, Size]) -> None:
+    """Letters of a lemma's axes are sizes with a range; only a record's shapes give others."""
+    for axis in axes:
+        if isinstance(axis, str) and axis not in sized:
+            fix = f'write Size("{axis}", 1, 8) in its place'
+            raise BadArgument(variable, axis, "is a letter without a range", fix=fix)
+
+
 def below(name: str, block: str) -> str:
     """The name of a block of a variable."""
     return f"{name}_{block}" if block else name

@@ -288,7 +288,7 @@ def count_slowly(
     import jax
     import numpy as np
 
-    from ._slow_sides import slow_data
+    from .slow_sides import slow_data
 
     assert claim.naive is not None
     rng, exceeded = np.random.default_rng([seed, _OWN_STREAM]), 0

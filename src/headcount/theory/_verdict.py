@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core import float64
 from ..core._rounding import ordered, round_down, round_up
+from ._asked import check_instance, claim_of
 from ._claim import Check, Claim, Hypothesis, Instance, Kind, Sides, allowed, overflow
 from ._compilation import quick_compilation
 from ._outcome import NOT_MEASURED as NOT_MEASURED
@@ -113,18 +114,20 @@ def summarise(kind: Kind, sides: Sides) -> tuple[float, float]:
 
 
 def judge(
-    claim: Claim,
+    claim: Claim | str,
     instance: Instance,
     variant: str | None = None,
     *,
     setting: Any | None = None,
     event: Check | None = None,
 ) -> Verdict:
-    """Ask `claim` about `instance`.
+    """Ask `claim`, or the claim of this name, about `instance`.
 
     With `setting`, the measured left side meets the a priori right side `claim.bound(setting)`;
     `event` is then the measured event on which the statement is conditioned.
     """
+    claim = claim_of(claim)
+    check_instance(claim, instance)
     name = claim.variant(variant)
     problem = outside_domain(instance)
     if problem is not None:

@@ -17,7 +17,7 @@ import inspect
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ import numpy as np
 from flint import arb
 
 from ..core import BadArgument, check_count, check_nonnegative
+from ._asked import claim_of
 from ._ball_jaxpr import BallProgram, Unsupported
 from ._balls import Undecided, hull
 from ._cells import (
@@ -42,6 +43,7 @@ from ._cells import (
 from ._charts import Chart, chart
 from ._claim import Claim, Kind
 from ._lemma_problems import check_program
+from ._possible_sizes import check_sizes
 from ._prove import CONSTANT_ULPS
 from ._sieve import CLOSE, CLOSED, OPEN, Sieve
 from ._slopes import derivatives
@@ -57,13 +59,19 @@ TOLERANCE = 1e-9
 
 
 def verify(
-    lemma: Claim,
+    lemma: Claim | str,
     variant: str | None = None,
     *,
     boxes: int = 20_000,
     tolerance: float = TOLERANCE,
+    sizes: Mapping[str, int] | None = None,
 ) -> Verification:
-    """Prove lhs <= rhs on the whole domain, or find a counterexample, or say what stays open."""
+    """Prove lhs <= rhs on the whole domain, or find a counterexample, or say what stays open.
+
+    `lemma` is a lemma or the name of a fact. All sizes are gone through, or the one choice of
+    `sizes`.
+    """
+    lemma = claim_of(lemma)
     name = lemma.variant(variant)
     most = check_count("boxes", boxes)
     check_nonnegative("tolerance", tolerance)
@@ -72,22 +80,25 @@ def verify(
         raise BadArgument("lemma", lemma.id, "is a claim about records", fix=fix)
     if lemma.kind is Kind.IDENTITY:
         raise BadArgument("lemma", lemma.id, "is an equality", fix="verify an inequality")
+    given = {} if sizes is None else check_sizes(lemma.on.sized, sizes)
     found = Verification(lemma.id, name, Answer.PROVED, 0, 0.0, False, tolerance, 0.0)
     started = time.perf_counter()
     try:
-        found = _searched(lemma, most, found)
+        found = _searched(lemma, most, found, _all_sizes(lemma) if sizes is None else [given])
     except Unsupported as error:
         problem = f"cannot be enclosed: {error}"
         found = replace(found, answer=Answer.OPEN, open_share=1.0, problem=problem)
     return replace(found, seconds=time.perf_counter() - started)
 
 
-def _searched(lemma: Claim, most: int, found: Verification) -> Verification:
-    """The answer at all sizes, with at most so many boxes."""
+def _searched(
+    lemma: Claim, most: int, found: Verification, choices: Iterable[dict[str, int]]
+) -> Verification:
+    """The answer at these sizes, with at most so many boxes."""
     name, tolerance = found.variant, found.tolerance
     total = open_volume = 0.0
     is_open, admissible = False, set[bool | None]()
-    for sizes in _all_sizes(lemma):
+    for sizes in choices:
         check_program(lemma, name, sizes)
         search = _Search(lemma, name, sizes, tolerance)
         for cell in search.cells():
@@ -187,6 +198,7 @@ class _Search:
 
     def _sides(self, flat: Any) -> Any:
         lhs, rhs, checks = at_points(self.lemma, self._points(flat), self.variant)
+        rhs = rhs if self.lemma.factor == 1.0 else self.lemma.factor * rhs
         return jnp.asarray(lhs, flat.dtype), jnp.asarray(rhs, flat.dtype), checks
 
     def cells(self) -> Iterator[Cell]:

@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core import Activation, BadArgument, activation_named
-from ._pytree import axes_of
+from ._pytree import arrays_of as arrays_of
+from ._pytree import axes_of as axes_of
+from ._pytree import instance_from as instance_from
 
 MOST_ENTRIES = 10**6
 MOST_HEADS = 10**5

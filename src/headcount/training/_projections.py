@@ -50,7 +50,12 @@ class HeadBalls:
 
     def __post_init__(self) -> None:
         for block, rho in self.radii:
-            check_positive(f"rho_{block}", rho)
+            try:
+                check_positive(f"rho_{block}", rho)
+            except BadArgument as error:
+                shown = tuple(radius for _, radius in self.radii)
+                problem = f"has rho_{block} = {rho}, which {error.problem}"
+                raise BadArgument("rho", shown, problem, fix="for example rho=3,3,3") from None
 
     def check(self, params: Any) -> None:
         """Every block needs a radius, and every radius a block."""

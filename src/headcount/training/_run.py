@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from jaxtyping import Float, Int
 from ..core import Array, BadArgument, check_choice
 from ..core._results import mappable
 from ..core._shown import Shown, html_curve
-from ..core._tree import named_leaves
+from ..core._tree import axis_letters, named_leaves
 from ._runfile import write_run
 
 if TYPE_CHECKING:
@@ -136,17 +137,16 @@ class Run(Shown):
         }
         if self.average_loss is not None:
             variables["average_loss"] = (("seed",), self.average_loss)
+        axes = _Axes(jax.tree.map(lambda leaf: leaf[0], self.initial), self.records)
         for traced, values in self.traces.items():
             variables[f"{traced}_trace"] = (("seed", "iterate"), values)
         for recorded, values in self.records.items():
             name = recorded.replace("/", "_")  # a slash would name a netCDF group
-            extra = tuple(f"{name}_axis{k}" for k in range(values.ndim - 2))
-            variables[name] = (("seed", "recorded_step", *extra), values)
+            variables[name] = (("seed", "recorded_step", *axes(name, values.shape[2:])), values)
         for label, tree in self._parameter_sets().items():
             for path, leaf in named_leaves(tree).items():
                 block = path.replace("/", "_")
-                axes = tuple(f"{block}_axis{k}" for k in range(leaf.ndim - 1))
-                variables[f"{label}_{block}"] = (("seed", *axes), leaf)
+                variables[f"{label}_{block}"] = (("seed", *axes(block, leaf.shape[1:])), leaf)
         coordinates = {"seed": list(self.seeds), "recorded_step": self.recorded_steps}
         return xr.Dataset(
             variables, coordinates, attrs=_plain({**self.settings, "seconds": self.seconds})
@@ -181,6 +181,29 @@ class Run(Shown):
         target = Path(path)
         write_run(target, self.to_xarray())
         return target
+
+
+class _Axes:
+    """The names of the axes of a run's arrays: the paper's letters where it has any.
+
+    A letter that would name two sizes, or a recorded quantity as well, is not used.
+    """
+
+    def __init__(self, params: Any, taken: Container[str]) -> None:
+        own = axis_letters(params)
+        self._letters = {**own, **{f"iterate_{name}": axes for name, axes in own.items()}}
+        self._letters |= dict.fromkeys(("outputs", "linearised_outputs"), ("sample", "class"))
+        self._sizes: dict[str, int] = {}
+        self._taken = taken
+
+    def __call__(self, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+        letters = self._letters.get(name, ())[: len(shape)]
+        pairs = list(zip(letters, shape, strict=False))
+        known = all(self._sizes.get(letter, size) == size for letter, size in pairs)
+        if len(pairs) < len(shape) or not known or any(letter in self._taken for letter in letters):
+            return tuple(f"{name}_axis{k}" for k in range(len(shape)))
+        self._sizes.update(pairs)
+        return letters
 
 
 def _described(config: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from ..core._precision import DTYPES
 from ..core._samples import Samples, as_samples, count_samples, sample_shapes, take_samples
 from ..core._tree import blocks
 from ..data import PositionalTokens
+from ..models._base import check_parameters_of
 from ..models._called import is_ours, name_of, output_of, shown_sample
 from ._batches import Batches
 from ._devices import check_split
@@ -257,6 +258,7 @@ class Setup:
         return x, y
 
     def _check_params(self) -> None:
+        check_parameters_of(self.model, self.start, "initial")
         expected = blocks(self.model.shapes()) if hasattr(self.model, "shapes") else {}
         seeds = len(self.seeds)
         fix = f"one start for each of {seeds} seeds, first axis the seeds: training.stack_seeds"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from headcount.core import BadArgument, float64
-from headcount.core._tree import named_leaves
 from headcount.kernels import Linearised
 from headcount.papers.arda2026 import (
     PooledAttention,
@@ -37,7 +36,7 @@ def jacobian(model: PooledAttention, start, x):
 
 
 def flat(params) -> np.ndarray:
-    return np.concatenate([np.ravel(leaf) for leaf in named_leaves(params).values()])
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(params)])
 
 
 def test_it_is_the_least_norm_solution_of_the_linearised_equations():

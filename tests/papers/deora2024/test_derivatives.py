@@ -12,9 +12,9 @@ from headcount.papers.deora2024 import quantities as model
 from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024.records import Model, opposite_model, opposite_tokens
 from headcount.theory import claims, judge
-from headcount.theory._pytree import arrays_of
-from headcount.theory._slow_sides import slow_data
+from headcount.theory.domain import arrays_of
 from headcount.theory.slow import FLOATS
+from headcount.theory.slow_sides import slow_data
 from headcount.theory.slow_spectrum import operator_norm, smallest_eigenvalue
 
 READOUTS = ("full", "pooling", "last")

@@ -22,8 +22,6 @@ from .constants import Norms, Sizes
 from .model import EncoderParams
 
 DRAWN = (math.exp(-2), math.exp(2))
-LONG = 10**4
-"""The longest run that is a point of the theorem."""
 
 
 def _sized(*shape: str) -> Reals:

@@ -12,9 +12,10 @@ from ....theory import Check, Positive, Record, Sides, false, given
 from ....theory.slow import dot
 from .. import constants, quantities, twins_constants
 from .. import twins as slow
+from ..conditions import DIRECTION, SEPARABLE, TRAINING, heads_and_step, reached
 from ..constants import Constants, state
 from ..fits import fit_start, shape
-from ..records import DIRECTION, SEPARABLE, TRAINING, Start, heads_and_step, reached
+from ..records import Start
 from ..spaces import Whole
 from ..twins_constants import SlowStart
 from .theorem_3 import HIDDEN

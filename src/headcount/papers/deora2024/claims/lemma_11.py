@@ -15,9 +15,10 @@ import numpy as np
 from ....theory import Sides, false
 from .. import constants, quantities, twins_constants, twins_runs
 from .. import twins as slow
+from ..conditions import SHORT_STEP, WIDER
 from ..constants import HESSIAN_TIERS, state
 from ..fits import fit, shape
-from ..records import SHORT_STEP, WIDER, LeftOut
+from ..records import LeftOut
 from ..segments import Segment
 from ..twins_segments import SlowSegment
 

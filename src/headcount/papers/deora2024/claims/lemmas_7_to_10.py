@@ -8,9 +8,10 @@ import jax.numpy as jnp
 
 from ....theory import Sides
 from .. import twins_runs as slow
+from ..conditions import DESCENT, NEAR, REACHABLE, SMOOTH_STEP, WIDE
 from ..constants import HESSIAN_TIERS, START_LOSS, state
 from ..fits import STEPS
-from ..records import DESCENT, NEAR, REACHABLE, SMOOTH_STEP, WIDE, Run
+from ..records import Run
 
 _SHARP_FIRST = {form: HESSIAN_TIERS[form] for form in ("sharp", "v2", "v1")}
 on_runs = functools.partial(

@@ -11,17 +11,10 @@ import numpy as np
 from ....theory import Check, Positive, Record, Sides, false, given
 from ....theory._arguments import Given
 from .. import constants, twins_constants, twins_runs
+from ..conditions import REALIZED, SHORT_STEP, STRETCHED_STEP, WIDE, WIDE_STRETCHED, heads_and_step
 from ..constants import HESSIAN_TIERS, START_LOSS, Constants, state
 from ..fits import RUNS, fit_labelled, shape
-from ..records import (
-    REALIZED,
-    SHORT_STEP,
-    STRETCHED_STEP,
-    WIDE,
-    WIDE_STRETCHED,
-    Run,
-    heads_and_step,
-)
+from ..records import Run
 from ..spaces import Whole
 
 on_runs = functools.partial(

@@ -18,18 +18,11 @@ import numpy as np
 from ....theory import Check, Kind, Sides
 from .. import constants, quantities, twins_constants, twins_runs
 from .. import twins as slow
+from ..conditions import STABLE_TRAINING, SURE_STEP, SURELY_REALIZED, WIDER, heads_and_step
 from ..constants import HESSIAN_TIERS, Constants, state
 from ..fits import fit_start, fit_surely, fit_surely_labelled, shape
 from ..quantities import descended
-from ..records import (
-    STABLE_TRAINING,
-    SURE_STEP,
-    SURELY_REALIZED,
-    WIDER,
-    Population,
-    PopulationStart,
-    heads_and_step,
-)
+from ..records import Population, PopulationStart
 from .corollary_5 import required
 
 
