@@ -67,6 +67,8 @@ def test_where_nothing_applies_the_hypothesis_is_told() -> None:
     assert told(failing) == (
         "For a loss of 0.01 at 400 steps no theorem applies up to width 4096: (2) asks for more."
     )
+    odd = answer(None, applies=False, note="not applicable: more", beyond=267350.9)
+    assert "up to width 2.673e+05: more" in told(odd)  # as the table below it has it
     trained = Answer("width", "training", "measured", 12.0, "")
     assert told(failing, training=trained).endswith(" Training needs 12.")
     missed = Answer("width", "training", "measured", None, "")

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import toy_figure
+from matplotlib.figure import Figure
 
 from headcount import core, lab
 from headcount.cli import run
 from headcount.lab._readings import Axis, robustness_sentence
-from headcount.report._readings import specification_curve
+from headcount.report._readings import _fit_to_values, specification_curve
 from headcount.report.site import FigureResult, build_site
 
 AXES = {
@@ -91,8 +92,16 @@ def test_robustness_counts_and_finds_the_choice_that_decides() -> None:
     low, high = row["decisive"]["interval"]
     assert 0 < low < 1 <= high
     assert robustness_sentence(row).startswith(
-        "confirmed in 3 of 6 readings; a matters most: y in place of x changes the share by -100%"
+        "confirmed in 3 of 6 readings, never with a=y; a matters most: y in place of x changes the "
+        "share by -100%"
     )
+    unshared = {k: v for k, v in row["decisive"].items() if k != "shares"}  # stored long ago
+    assert "never" not in robustness_sentence({**row, "decisive": unshared})
+    results[-1]["verdicts"][0]["outcome"] = lab.NOT_JUDGED
+    told = robustness_sentence(lab.robustness(results)[0])
+    assert told.startswith("confirmed in 3 of 6 readings, 1 of them not judged, never with a=y;")
+    (none,) = lab.robustness(results[-1:])
+    assert robustness_sentence(none) == "not judged in any of 1 readings"
     results.reverse()  # then the default is one that does not hold
     assert "found by looking" in robustness_sentence(lab.robustness(results)[0])
     same = lab.robustness([r for r in results if r["options"]["a"] == "x"])[0]
@@ -149,7 +158,7 @@ def test_reproduce_and_show_run_and_tell_all_readings(
     assert run([*shown, "--reading", "rule=other"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "6 readings were tried" in text
-    assert "confirmed in 3 of 6 readings; rule matters most" in text
+    assert "confirmed in 3 of 6 readings, never with rule=other; rule matters most" in text
 
 
 def test_the_specification_curve_has_a_mark_for_every_reading() -> None:
@@ -166,6 +175,21 @@ def test_the_specification_curve_has_a_mark_for_every_reading() -> None:
     assert "a = z" in text
     assert "3 readings" in text
     assert "checked" not in text
+
+
+def test_a_long_interval_does_not_press_the_curve_flat() -> None:
+    """Two seeds once gave [-900, 1000], and all other readings looked alike."""
+    ax = Figure().subplots()
+    order = [
+        {"verdicts": [{"claim": "c", "value": value, "interval": ends, "expected": [0.5, None]}]}
+        for value, ends in ((0.2, [-900.0, 1000.0]), (0.9, [0.8, 1.0]), (None, [None, None]))
+    ]
+    _fit_to_values(ax, "c", order)
+    low, high = ax.get_ylim()
+    assert -1 < low < 0.2
+    assert 1.0 < high < 2
+    _fit_to_values(ax, "other", order)
+    assert ax.get_ylim() == (low, high)
 
 
 def test_a_figure_without_axes_says_which_have_some(figure: lab.Figure, capsys) -> None:
@@ -195,7 +219,7 @@ def test_the_report_shows_the_curve_and_counts_the_readings(
     page = site.files["figures/toy-readings-smoke.html"].decode()
     assert "4 readings of what the text leaves open were tried" in page
     assert "figures/toy-readings-smoke/readings.svg" in site.files
-    assert "confirmed in 3 of 4 readings; rule matters most" in page
+    assert "confirmed in 3 of 4 readings, never with rule=other; rule matters most" in page
     assert "the error is positive" in page
 
 

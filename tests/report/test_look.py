@@ -27,11 +27,6 @@ def test_sizes_by_name_and_in_inches():
             Look.of_size(size)
 
 
-def _line(ax):
-    ax.plot([1, 2], [2, 3], label="a")
-    ax.legend()
-
-
 class Toy:
     """As much of a collection as is drawn: three panels, one line each."""
 
@@ -43,7 +38,9 @@ class Toy:
         options={},
         figure=types.SimpleNamespace(
             id="a/b", layout=(1, 3), bands="", options={},
-            plot=lambda data, axes: [_line(ax) for ax in axes],
+            plot=lambda data, axes: [
+                (ax.plot([1, 2], [k, 3], label="a"), ax.legend()) for k, ax in enumerate(axes)
+            ],
         ),
     )  # fmt: skip
 

@@ -28,6 +28,7 @@ from headcount.theory import (
     judge,
     lemma,
     recheck,
+    verify,
 )
 from headcount.theory._candidates import size_plan
 from headcount.theory._prove import prove
@@ -71,6 +72,8 @@ def test_nothing_is_judged_or_proved_outside_the_declared_sizes(size: int) -> No
     assert verdict.outcome is Outcome.NOT_APPLICABLE
     assert f"T = {size} is not from 3 to 8" in verdict.message
     assert prove(few_entries, "stated", unchecked).refuted
+    with pytest.raises(BadArgument, match=f"T = {size} is not from 3 to 8"):
+        verify(few_entries, sizes={"T": size})
 
 
 def test_one_letter_is_one_size() -> None:

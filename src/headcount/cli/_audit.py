@@ -244,7 +244,10 @@ def _counted(report: Audit, everything: bool) -> str:
     found = Counter(str(verdict.outcome) for verdict in _rows(report, everything))
     order = [str(outcome) for outcome in Outcome]
     listed = sorted(found.items(), key=lambda pair: order.index(pair[0]))
-    words = ", ".join(f"{count} {outcome}" for outcome, count in listed)
+    words = ", ".join(
+        f"{count} {outcome if count == 1 else outcome.replace('holds', 'hold')}"
+        for outcome, count in listed
+    )
     return f"{sum(found.values())} claims: {words}"
 
 

@@ -14,7 +14,10 @@ from ._in_words import in_short, training_needs
 from ._output import print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..theory._compare import Compared
+    from ..theory._promise import Promised
 
 
 SHARE = 0.1
@@ -179,18 +182,43 @@ def _words(answer: Compared) -> list[str]:
         lines.append(f"no theorem applies: {answer.note}")
     if answer.training is not None:
         lines.append(f"training: {answer.training.note}")
-    failing: dict[str, list[str]] = {}
     for seed, rows in answer.promised.items():
         of_seed = f" (seed {seed})" if len(answer.promised) > 1 else ""
         for promised in rows:
-            name = f"{promised.claim.split('/', 1)[1]} ({promised.variant})"
-            for check in promised.failing:
-                failing.setdefault(f"{check.failing}{of_seed}", []).append(name)
             if not promised.failing:
                 known = promised.trivial
                 vacuous = f", {known_without(known)}" if promised.vacuous and known else ""
                 at_most = f"promises a loss of at most {round_up(promised.bound)}"
+                name = _name(promised)
                 lines.append(f"{name} at width {answer.width} {at_most}{vacuous}{of_seed}")
-    for reason, names in failing.items():
-        lines.append(f"{reason}; so nothing is promised by {', '.join(names)}")
+    return lines + _nothing_promised(answer)
+
+
+def _name(promised: Promised) -> str:
+    return f"{promised.claim.split('/', 1)[1]} ({promised.variant})"
+
+
+def _nothing_promised(answer: Compared) -> list[str]:
+    """Each hypothesis that fails, once: with what it says for one seed, and for how many others."""
+    failing: dict[tuple[str, str], dict[int, str]] = {}
+    for seed, rows in answer.promised.items():
+        for promised in rows:
+            for check in promised.failing:
+                failing.setdefault((_name(promised), check.name), {})[seed] = check.failing
+    together: dict[tuple[tuple[int, str], ...], list[str]] = {}
+    for (name, _), by_seed in failing.items():
+        together.setdefault(tuple(by_seed.items()), []).append(name)
+    lines = []
+    for told, names in together.items():
+        of_seed = f" ({_seeds(told)})" if len(answer.promised) > 1 else ""
+        lines.append(f"{told[0][1]}{of_seed}; so nothing is promised by {', '.join(names)}")
     return lines
+
+
+def _seeds(told: Sequence[tuple[int, str]]) -> str:
+    """Which seeds say so; where their numbers differ those of the first are shown."""
+    (seed, first), *others = told
+    if all(words == first for _, words in others):
+        return f"seed{'s' * bool(others)} {', '.join(str(own) for own, _ in told)}"
+    rest = ", ".join(str(own) for own, _ in others)
+    return f"seed {seed}; other numbers for seed{'s' * (len(others) > 1)} {rest}"

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..theory import Claim, Form
-    from ..theory._explain import Explanation
+    from ..theory._explain import Explanation, Tightest
 
 
 def explain_command(claim: str, /, *, latex: Flag = False, json: Flag = False) -> int:
     """Explain a claim: statement, formula, hypotheses, variants, errata, certificates, tightness.
 
     Tightness is the largest known ratio of left to right side: 1 means that the bound is reached,
-    above 1 that this form has a counterexample.
+    above 1 that this form has a counterexample. Of an equality it is the difference of its sides.
 
     Parameters
     ----------
@@ -45,7 +45,6 @@ def _show(found: Explanation, latex: bool) -> None:
     from rich.console import Console
 
     from ..core import papers
-    from ..core._rounding import round_down
 
     console = Console()
     # Where a terminal has no such characters, LaTeX is what can be read.
@@ -74,7 +73,7 @@ def _show(found: Explanation, latex: bool) -> None:
         if name in ratios:
             one = ratios[name]
             sizes = ", ".join(f"{k} {'x'.join(map(str, s))}" for k, s in one.sizes.items())
-            largest = f"largest known left/right: {round_down(one.ratio, 4)}, {one.outcome}"
+            largest = f"{_hardest(one)}, {one.outcome}"
             tell(f"{largest}\nat {sizes}" if sizes else largest, indent=4)
     for note in found.errata:
         tell(f"\nNote {note.id.split('/')[1]} ({note.where})")
@@ -82,7 +81,8 @@ def _show(found: Explanation, latex: bool) -> None:
         for name, said in told.items():
             tell(f"{name}: {words(said)}", indent=2)
     for name, variant_name in found.certificates:
-        tell(f"\nCounterexample to the form {variant_name!r}:")
+        on_file = _on_file(claim.forms[variant_name])
+        tell(f"\n{on_file} for the form {variant_name!r}:")
         say_command(console, f"headcount recheck {name}", indent=2)
     if claim.families or claim.experiment is not None:
         tell("\nSearch for a worse instance:")
@@ -100,6 +100,16 @@ def _latex(console: Console, text: str, indent: int) -> None:
     console.print(f"{' ' * indent}{text}", markup=False, highlight=False, soft_wrap=True)
 
 
+def _hardest(one: Tightest) -> str:
+    """How far the hardest known instance goes; sides without a ratio have a difference or none."""
+    from ..core._rounding import round_down
+
+    if one.difference is not None:
+        return f"largest known relative difference: {round_down(one.difference, 4)}"
+    ratio = "the right side is zero" if one.ratio is None else round_down(one.ratio, 4)
+    return f"largest known left/right: {ratio}"
+
+
 def _marks(claim: Claim, name: str) -> str:
     """What is said in brackets about a form."""
     used = "the one used here" if name == claim.default else ""
@@ -107,11 +117,17 @@ def _marks(claim: Claim, name: str) -> str:
     return f" ({marks})"
 
 
+def _on_file(form: Form) -> str:
+    """What the shipped instance is: a counterexample only to what claims to hold."""
+    shows = form.role in ("informal", "assumption")
+    return "Example on file" if shows else "Counterexample on file"
+
+
 def _told(form: Form) -> list[str]:
     """The paper's words; of a refuted form what that means, and who has looked at it."""
     lines = [form.quotation] if form.quotation else []
     if form.fails:
-        lines.append(f"Counterexample known: {form.called}.")
+        lines.append(f"{_on_file(form)}: {form.called}.")
         lines += [f"Most charitable reading: {form.defence}"] * bool(form.defence)
         lines += [f"Second look: {form.checked}"] * bool(form.checked)
     return lines

@@ -47,6 +47,8 @@ def in_short(
 
 
 def _as_asked(question: str, given: str, goal: str, asked: list[Answer]) -> str:
+    from ..core._rounding import round_down
+
     found = [answer for answer in asked if answer.value is not None]
     some, none = _NOUNS[question]
     if found:
@@ -57,7 +59,7 @@ def _as_asked(question: str, given: str, goal: str, asked: list[Answer]) -> str:
         return f"no theorem answers for {goal}"
     beyond = next((answer.beyond for answer in asked if answer.beyond is not None), None)
     reason = asked[-1].note.removeprefix("not applicable: ")
-    upto = "" if beyond is None else f" up to width {beyond:.4g}"
+    upto = "" if beyond is None else f" up to width {round_down(beyond, 4)}"
     return f"for {goal} {given} no theorem applies{upto}: {reason}"
 
 

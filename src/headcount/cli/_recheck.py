@@ -67,6 +67,8 @@ def recheck_command(
         console = Console()
         say(console, f"{result.claim} ({result.variant}): {result.message}")
         lines = meaning(own, result.variant) if result.confirmed else []
+        if result.confirmed and "/" in own.id:
+            lines.append(f"What is compared: {own.statement}")
         lines += [f"evaluated by {result.arithmetic}", *(c.shown for c in result.hypotheses)]
         for line in lines:
             say(console, line, indent=2)

@@ -19,7 +19,7 @@ import numpy as np
 from ..core import BadArgument, normal, stream
 from ..core._checks import check_kind
 from ..core._entries import read_tables
-from ._findings import CONFIRMED, KINDS, OUTCOMES
+from ._findings import CONFIRMED, KINDS, NOT_JUDGED, OUTCOMES
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -110,8 +110,8 @@ def robustness(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For each claim: in how many readings it was confirmed, and which choice matters most.
 
     `results` are {"options": ..., "verdicts": ...} as JSON has them, the default first. The main
-    effect of a choice is the difference between the shares of readings confirmed with its best
-    value and with its worst; its interval is Newcombe's, from Wilson's for either share.
+    effect of a choice is the difference between the `shares` of readings confirmed with its worst
+    value and with its best; its interval is Newcombe's, from Wilson's for either share.
     """
     rows: dict[str, list[tuple[Mapping[str, str], Mapping[str, Any]]]] = {}
     for result in results:
@@ -154,16 +154,23 @@ def _effect(name: str, rows: Sequence[Any], held: Sequence[bool]) -> dict[str, A
     effect = shares[best] - shares[worst]
     down = math.hypot(shares[best] - ends[best].low, ends[worst].high - shares[worst])
     up = math.hypot(ends[best].high - shares[best], shares[worst] - ends[worst].low)
-    return {"choice": name, "best": best, "worst": worst, "effect": effect,
-            "interval": [effect - down, effect + up]}  # fmt: skip
+    return {"choice": name, "best": best, "worst": worst, "shares": [shares[worst], shares[best]],
+            "effect": effect, "interval": [effect - down, effect + up]}  # fmt: skip
 
 
 def robustness_sentence(row: Mapping[str, Any]) -> str:
-    """ "confirmed in 37 of 48 readings; least where heads=unpaired (...)"."""
+    """ "confirmed in 37 of 48 readings, never with heads=unpaired; heads matters most: ..."."""
+    unjudged = row["outcomes"].get(NOT_JUDGED, 0)
+    if unjudged == row["readings"]:
+        return f"not judged in any of {row['readings']} readings"
     text = f"confirmed in {row['confirmed']} of {row['readings']} readings"
+    text += f", {unjudged} of them not judged" * bool(unjudged)
+    # What was stored by an older version has no shares.
+    if (one := row["decisive"]) is not None and one.get("shares", (1,))[0] == 0:
+        text += f", never with {one['choice']}={one['worst']}"
     if row["default"] != CONFIRMED and row["confirmed"]:
         text += f" ({row['default']} in the default reading: the others were found by looking)"
-    if (one := row["decisive"]) is not None:
+    if one is not None:
         low, high = one["interval"]
         text += (
             f"; {one['choice']} matters most: {one['worst']} in place of {one['best']} changes the "

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 from ..core._files import json_text
@@ -25,7 +25,7 @@ LOOKS = {
     NOT_JUDGED: ("0.6", "."),
 }
 """Colour and mark of each outcome."""
-_ROW_INCHES, _CHOICE_INCHES, _TITLE = 0.75, 0.16, 70
+_ROW_INCHES, _CHOICE_INCHES, _TITLE = 0.75, 0.16, 125
 
 Reading = Mapping[str, Any]
 
@@ -47,11 +47,11 @@ def readings_json(readings: Sequence[Reading]) -> dict[str, Any]:
 
 def readings_table(readings: Sequence[Reading]) -> Group:
     """One sentence for each claim: in how many readings it holds, and which choice decides."""
-    table = Table("claim", "holds", box=None, pad_edge=False)
+    lines: list[Any] = [f"{len(readings)} readings were tried; the default was fixed before."]
     for row in robustness(readings):
-        claim = Text(row["claim"]).append(f"\n{WHOSE[row['source']['kind']]}", style="dim")
-        table.add_row(claim, Text(robustness_sentence(row)))
-    return Group(Text(f"{len(readings)} readings were tried; the default was fixed before."), table)
+        lines.append(Text(row["claim"]).append(f" ({WHOSE[row['source']['kind']]})", style="dim"))
+        lines.append(Padding(Text(robustness_sentence(row)), (0, 0, 0, 2), expand=False))
+    return Group(*lines)
 
 
 def write_readings(store: Store, plan: Plan, readings: Sequence[Reading]) -> list[str]:
@@ -114,8 +114,22 @@ def _draw_claim(ax: Any, claim: str, order: Sequence[Reading]) -> None:
             for edge in verdict.get("expected") or ():
                 if edge is not None:
                     ax.axhline(edge, color="0.6", linestyle=":", linewidth=0.8)
+    _fit_to_values(ax, claim, order)
     ax.set_title(claim if len(claim) <= _TITLE else f"{claim[:_TITLE]}...", loc="left", fontsize=6)
     ax.tick_params(labelsize=5)
+
+
+def _fit_to_values(ax: Any, claim: str, order: Sequence[Reading]) -> None:
+    """Values and edges decide the scale: an interval of two seeds would press all else flat."""
+    own = [v for one in order for v in one["verdicts"] if v["claim"] == claim]
+    seen = [x for v in own for x in (v.get("value"), *(v.get("expected") or ())) if x is not None]
+    ends = [end for v in own for end in v.get("interval") or () if end is not None]
+    if seen:
+        room = max(seen) - min(seen) or abs(seen[0]) or 1.0
+        low = max(min(seen) - room, min([*seen, *ends]))
+        high = min(max(seen) + room, max([*seen, *ends]))
+        margin = 0.08 * (high - low) or room
+        ax.set_ylim(low - margin, high + margin)
 
 
 def _draw_choices(ax: Any, choices: Sequence[tuple[str, str]], order: Sequence[Reading]) -> None:
@@ -126,7 +140,11 @@ def _draw_choices(ax: Any, choices: Sequence[tuple[str, str]], order: Sequence[R
     ax.set_yticks(range(len(choices)), [f"{k} = {v}" for k, v in choices], fontsize=5)
     ax.set_ylim(len(choices) - 0.5, -0.5)
     ax.set_xticks([])
-    ax.set_xlabel(f"{len(order)} readings, most confirmed first; the default is shaded")
+    ax.set_xlabel(
+        f"{len(order)} readings, most confirmed first; the default is shaded; "
+        "long intervals leave their panel",
+        fontsize=7,
+    )
 
 
 def _draw_key(canvas: Any) -> None:

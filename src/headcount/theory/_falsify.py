@@ -83,6 +83,8 @@ class Falsification(FalsificationShown):
     """For a lemma: the counterexample as text, LaTeX and Python."""
     identity: bool = False
     """Whether the claim is an equality: its ratio is a difference in units of rounding."""
+    words: str = "the violation is proved"
+    """What a proved counterexample is called, by the role of the form."""
 
     @property
     def proved(self) -> bool:
@@ -98,7 +100,7 @@ class Falsification(FalsificationShown):
     def message(self) -> str:
         """One sentence for a reader."""
         if self.violated:
-            words = "the violation is proved" if self.proved else f"violated{self._unproved}"
+            words = self.words if self.proved else f"violated{self._unproved}"
             close = self.worst_ratio < 1.00001
             size = above_one(self.worst_ratio) if close else f"{self.worst_ratio:.6g}"
             return f"{words}: ratio {size} ({self.where})"
@@ -220,7 +222,10 @@ def settle(
     """
     own = list(claim.variants).index(name)
     identity = claim.kind is Kind.IDENTITY
-    best = Falsification(claim.id, name, 0.0, False, 0, _NOTHING, 0.0, identity=identity)
+    best = Falsification(
+        claim.id, name, 0.0, False, 0, _NOTHING, 0.0, identity=identity,
+        words=claim.forms[name].proved,
+    )  # fmt: skip
     undecided, doubtful, unproved = best, 0, 0
     standing: Falsification | None = None
     scored = any(candidate.scores[own] > -np.inf for candidate in found)

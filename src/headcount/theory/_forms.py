@@ -110,6 +110,12 @@ class Form:
         return "a form of our own fails: the paper does not say it"
 
     @property
+    def proved(self) -> str:
+        """What is proved by a counterexample; what is not asserted cannot be violated."""
+        asserted = self.role not in ("implication", "informal", "assumption")
+        return "the violation is proved" if asserted else "the inequality is proved"
+
+    @property
     def briefly(self) -> str:
         """What a refutation of this form is called in a table or on a chip."""
         return BRIEFLY[self.role]

@@ -156,6 +156,8 @@ def _multipliers(system: Any, start: Numbers, count: int) -> Numbers:
     slope, hessian = system([*start, *[arb(0)] * count])
     rows = np.array([[float(x) for x in row[: len(start)]] for row in hessian[len(start) :]])
     own = np.array([float(x) for x in slope[: len(start)]])
+    if not (np.all(np.isfinite(rows)) and np.all(np.isfinite(own))):
+        raise ArithmeticError("a slope is not finite")
     found = np.linalg.lstsq(rows.T, -own, rcond=None)[0]
     return [arb(float(x)) for x in found]
 

@@ -28,3 +28,14 @@ def first_possible(spaces: Collection[Space], named: Mapping[str, Size]) -> dict
             return sizes
     problem = f"is not possible: {refusals[0]}"
     raise BadArgument("size", ", ".join(named), problem, fix="change the range")
+
+
+def check_sizes(named: Mapping[str, Size], sizes: Mapping[str, int]) -> dict[str, int]:
+    """One choice of sizes, each from its range: sizes are part of the domain."""
+    if set(sizes) != set(named):
+        raise BadArgument("sizes", dict(sizes), "names other sizes", fix=f"give {list(named)}")
+    for name, size in named.items():
+        if sizes[name] not in range(size.low, size.high + 1):
+            problem = f"{name} = {sizes[name]} is not from {size.low} to {size.high}"
+            raise BadArgument("sizes", dict(sizes), problem, fix="take a size that is declared")
+    return dict(sizes)

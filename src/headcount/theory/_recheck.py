@@ -119,7 +119,7 @@ def _recheck_instance(claim: Claim, certificate: Certificate, variant: str) -> R
         if differs is not None:
             status, message = Status.REFUTED, f"refuted: {differs}"
         else:
-            message = f"the violation is proved: {_amount(claim, twin, ratio)}"
+            message = f"{claim.forms[variant].proved}: {_amount(claim, twin, ratio)}"
     return Recheck(claim.id, variant, status, ratio, arithmetic, message, checks, proof)
 
 
@@ -151,8 +151,12 @@ def _amount(claim: Claim, seen: Evaluation, ratio: float) -> str:
     if claim.kind is Kind.IDENTITY:
         differ = f" and differs{apart}" if apart else ""
         return f"an entry is {left} on one side and {right} on the other{differ}"
+    if apart:
+        return f"{left} exceeds {right}{apart}"
+    if not math.isfinite(ratio):  # nothing over zero
+        return f"{left} > {right}"
     size = f"{ratio:.9g}" if not 1 <= ratio < 1.00001 else above_one(ratio)
-    return f"{left} exceeds {right}{apart}" if apart else f"{left} > {right}, ratio {size}"
+    return f"{left} > {right}, ratio {size}"
 
 
 def _disagreement(

@@ -27,7 +27,7 @@ from ._pytree import arrays_of
 from ._record import sizes_of
 from ._search import Budget, Candidate
 from ._sharpened import Best, Sharpened
-from ._shrink import shrink
+from ._shrink import fewer_bits, shrink
 from ._spaces import Ball, Box, Orthogonal, Sphere
 from ._verification import Answer
 from ._verify import verify
@@ -36,7 +36,7 @@ _EXCESS, _WIDER = (1e-3, 1e-6, 1e-9, 1e-12), (1e-2, 1e-1, 1.0)
 """Shares above the lower end that are tried as upper ends, in turn."""
 _CHEAP = 300
 """After a proof with more boxes none is tried for a smaller constant."""
-_STARTS, _RETRIES = 3, 2
+_STARTS, _TRIED, _RETRIES = 3, 12, 2
 _KEPT = 1e-9
 """What a simpler point may lose; polishing gains it back."""
 _EDGE = 1e-7
@@ -118,12 +118,13 @@ def _sharpest(
 
 def _lower_end(claim: Claim, variant: str, group: list[Instance]) -> Extremum | None:
     """The best point that is proved, of the worst few, each as it is and made simple."""
-    best: Extremum | None = None
-    for instance in group[:_STARTS]:
+    best, looked = None, 0
+    for instance in group[:_TRIED]:
         here = _extremum(claim, variant, instance)
+        looked += here is not None
         if here is not None and (best is None or _better(here, best)):
             best = here
-        if best is not None and (best.digits or best.unbounded):
+        if best is not None and (best.digits or best.unbounded or looked == _STARTS):
             break
     return best
 
@@ -131,12 +132,17 @@ def _lower_end(claim: Claim, variant: str, group: list[Instance]) -> Extremum | 
 def _extremum(claim: Claim, variant: str, instance: Instance) -> Extremum | None:
     """The extremal point near an instance, from a simpler point where that serves as well."""
     start = at_instance(claim, variant, instance)
+    if start is not None and not start.seen.holds:  # an ulp outside: with fewer bits it is inside
+        instance = jax.tree.map(fewer_bits(40), instance)
+        start = at_instance(claim, variant, instance)
     if start is None or not start.seen.holds:
         return None
+    if not claim.raw:  # a record has many numbers, and where they lie is measured
+        return start
     least = float(start.seen.ratio.mid()) * (1 - _KEPT)
     found = []
     for point in (shrink(claim, variant, instance, least), instance):
-        near = at_instance(claim, variant, _off_the_edge(point) if claim.raw else point)
+        near = at_instance(claim, variant, _off_the_edge(point))
         found.append(extremum(near if near is not None and near.seen.holds else start))
         if found[-1].digits or found[-1].unbounded:
             break

@@ -57,7 +57,8 @@ class Best:
         """The number in closed form, as a guess."""
         if self.form is None:
             return ""
-        return f"{self.value[:18]}... = {self.form.text} to {self.form.digits} digits (a guess)"
+        number = self.value if len(self.value) <= 18 else f"{self.value[:18]}..."
+        return f"{number} = {self.form.text} to {self.form.digits} digits (a guess)"
 
     @property
     def where(self) -> str:

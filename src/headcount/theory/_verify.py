@@ -43,6 +43,7 @@ from ._cells import (
 from ._charts import Chart, chart
 from ._claim import Claim, Kind
 from ._lemma_problems import check_program
+from ._possible_sizes import check_sizes
 from ._prove import CONSTANT_ULPS
 from ._sieve import CLOSE, CLOSED, OPEN, Sieve
 from ._slopes import derivatives
@@ -79,10 +80,11 @@ def verify(
         raise BadArgument("lemma", lemma.id, "is a claim about records", fix=fix)
     if lemma.kind is Kind.IDENTITY:
         raise BadArgument("lemma", lemma.id, "is an equality", fix="verify an inequality")
+    given = {} if sizes is None else check_sizes(lemma.on.sized, sizes)
     found = Verification(lemma.id, name, Answer.PROVED, 0, 0.0, False, tolerance, 0.0)
     started = time.perf_counter()
     try:
-        found = _searched(lemma, most, found, _all_sizes(lemma) if sizes is None else [dict(sizes)])
+        found = _searched(lemma, most, found, _all_sizes(lemma) if sizes is None else [given])
     except Unsupported as error:
         problem = f"cannot be enclosed: {error}"
         found = replace(found, answer=Answer.OPEN, open_share=1.0, problem=problem)

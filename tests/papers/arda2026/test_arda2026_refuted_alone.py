@@ -74,6 +74,17 @@ def approximation_error(X, q, phi, nu):
     return abs(ahead - behind) / (2 * STEP)
 
 
+def test_no_other_statement_of_the_paper_is_called_false() -> None:
+    """One that is refuted later needs its own recomputation here."""
+    refuted = [
+        (claim.id, name)
+        for claim in claims.of_paper("arda2026")
+        for name, form in claim.forms.items()
+        if form.fails and form.role == "statement"
+    ]
+    assert refuted == [("arda2026/lemma-5", "printed")]
+
+
 def test_lemma_5_of_the_main_text_fails_by_its_words_alone(shipped) -> None:
     case = shipped["case"]
     assert case["activation"] == "50*tanh(0.02*x)"

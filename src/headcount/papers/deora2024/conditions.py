@@ -131,8 +131,14 @@ DIRECTION = given(
     "|theta_*|^2 = 2",
     lambda i: jnp.abs(quantities.length(i, i.direction) ** 2 - 2),
     1e-9,
+    lambda i: f"|theta_*|^2 = {float(quantities.length(i, i.direction) ** 2):.4g}, P3 asks for 2",
 )
-AT_HORIZON = given("eps = 1/K", lambda eps, K: jnp.abs(eps * K - 1), 1e-9)
+AT_HORIZON = given(
+    "eps = 1/K",
+    lambda eps, K: jnp.abs(eps * K - 1),
+    1e-9,
+    lambda eps, K: f"eps = {float(eps):.4g}, the corollary takes 1/K = {1 / float(K):.4g}",
+)
 _GOOD_START = (
     SEPARABLE, DIRECTION, AT_HORIZON, reached("Corollary 5", lambda k: k.start_root)
 )  # fmt: skip

@@ -146,6 +146,7 @@ def conditions(subject, form):
             "labels of a map drawn apart from the start",
             float(not subject.goal.independent),
             0.0,
+            "the map is fitted to this start, Lemma 5 is about one that does not depend on it",
         ),
     )
 

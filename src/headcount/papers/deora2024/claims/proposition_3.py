@@ -109,6 +109,11 @@ def _few_irrelevant() -> tuple[Mixture, ...]:
     return quiet(8, 2, 7, 1.0, 0.3125), quiet(4, 2, 1, 1.0, 0.015625)
 
 
+def _unequal(Z_mu, Z_nu):
+    """How the condition on the noise fails, in words."""
+    return f"Z_mu = {float(Z_mu):.4g} and Z_nu = {float(Z_nu):.4g}, Proposition 3 asks Z_mu = Z_nu"
+
+
 @state.claim(
     "proposition-3",
     "What attention can express on DM1",
@@ -120,7 +125,7 @@ def _few_irrelevant() -> tuple[Mixture, ...]:
     shapes=QUIET,
     given=(
         given("Z_mu <= S^2/8", lambda Z_mu, S: 8 * Z_mu / S**2, 1.0),
-        given("Z_mu = Z_nu", lambda Z_mu, Z_nu: jnp.abs(Z_mu - Z_nu), 0.0),
+        given("Z_mu = Z_nu", lambda Z_mu, Z_nu: jnp.abs(Z_mu - Z_nu), 0.0, _unequal),
     ),
     tight=_few_irrelevant,
     no_rival="1 for the leak, no margin at all without the proposition",

@@ -112,7 +112,12 @@ def _(num, move, form, k):
     },
     notes=("E5", "E7"),
     given=(
-        given("no unit changes sign", lambda move: jnp.sum(flips(move)).astype(jnp.float64), 0.0),
+        given(
+            "no unit changes sign",
+            lambda move: jnp.sum(flips(move)).astype(jnp.float64),
+            0.0,
+            lambda move: f"{int(jnp.sum(flips(move)))} units change sign between the two points",
+        ),
     ),
     tight=lambda: (without_a_kink(SmoothMove),),
 )

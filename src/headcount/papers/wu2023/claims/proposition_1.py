@@ -18,6 +18,8 @@ HELD = {"corrected": ("with the corrected C", "E9")}
 
 def short(name, ratio):
     """How (2) or (3) fails, in words."""
+    if not float(ratio) < float("inf"):
+        return f"{name} asks for a left side above 0, as its right side is"
     return f"{name} asks for a left side {float(ratio):.3g} times as large"
 
 

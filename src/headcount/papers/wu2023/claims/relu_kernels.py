@@ -180,7 +180,8 @@ def _(num, Phi):
     tight=lambda: (Rows(Phi=np.array([[1.0], [-1.0]])),),
 )
 def eq_39(Phi, form):
-    """lambda_min(Phi Phi^T) is at least the smallest diagonal entry minus the sum of its row."""
+    """lambda_min(Phi Phi^T) is at least the smallest diagonal entry minus the sum of its row. Both
+    sides carry the mean squared row."""
     rows, common = Phi @ Phi.T, mean_square(Phi)
     others = rows * (1 - jnp.eye(len(Phi)))
     radii = jnp.sum(others if form == "printed" else jnp.abs(others), axis=1)
@@ -213,7 +214,8 @@ def _(num, Phi, form):
 def lemma_17(Phi, form):
     """lambda_min(Phi* Phi*^T) >= Theta(N/d) for N >= d^4, where N/d stands for
     lambda_min(Phi*^T Phi*)/d: N/d times the smallest eigenvalue of the samples' second moment. The
-    N x N matrix has rank d, so that its smallest eigenvalue is zero for N > d."""
+    N x N matrix has rank d, so that its smallest eigenvalue is zero for N > d. Both sides carry the
+    mean squared row."""
     common, smallest = mean_square(Phi), jnp.linalg.svd(Phi, compute_uv=False)[-1] ** 2
     printed = form == "printed"
     right = lowest(Phi @ Phi.T) if printed else smallest
@@ -248,7 +250,7 @@ def _(num, Phi, form):
 )
 def lemma_18(Phi, form):
     """lambda_0 >= (3/4) eta_V mu^2 lambda_* for N >= d^4, with lambda_* of order N/d through
-    Lemma 17. Here eta_V = 1, mu = 1/2 and Phi = Phi*."""
+    Lemma 17. Here eta_V = 1, mu = 1/2 and Phi = Phi*; both sides carry the mean squared row."""
     return above(3 / 16, products(Phi, form), moments(Phi)[0], Phi)
 
 
@@ -271,7 +273,8 @@ def _(num, Phi, form):
 )
 def lemma_19(Phi, form):
     """lambda_min(K) >= mu^2 lambda_min(Phi* Phi*^T) for N >= d^4, of order N/d through Lemma 17;
-    d_s = 1. Its mean eigenvalue does not grow with N, so that no constant helps."""
+    d_s = 1. Its mean eigenvalue does not grow with N, so that no constant helps. Both sides carry
+    the mean squared row."""
     return above(0.25, products(Phi, form), limit(Phi), Phi)
 
 
