@@ -1,6 +1,6 @@
 """What the theorems alone ask for, as the report shows it where nothing was counted.
 
-python -m tools.theory_counts    # a few minutes; writes src/headcount/report/site/theory
+python -m tools.theory_counts    # a few minutes; writes src/headcount/papers/compare/theory
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headcount.cli import _everything
 
-FOLDER = Path(__file__).parents[1] / "src" / "headcount" / "report" / "site" / "theory"
+FOLDER = Path(__file__).parents[1] / "src" / "headcount" / "papers" / "compare" / "theory"
 SIZE = {**_everything.SIZES["quick"], "seeds": [0]}
 """One seed: where a theorem depends on the drawn start, the others say nearly the same."""
 

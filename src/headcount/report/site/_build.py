@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +147,10 @@ def _claims_pages(page: Any, rows: list[ClaimRow], audits: Mapping[str, Any]) ->
 
 
 def _shipped(name: str) -> Any:
-    """What the theorems alone ask for, as `tools/theory_counts.py` wrote it."""
-    return json.loads((Path(__file__).parent / "theory" / name).read_text(encoding="utf-8"))
+    """What the theorems alone ask for, as `tools/theory_counts.py` wrote it beside the papers."""
+    folders = [Path(str(room)) / "theory" for room in files("headcount.papers").iterdir()]
+    (file,) = [folder / name for folder in folders if (folder / name).exists()]
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def _figure_page(
