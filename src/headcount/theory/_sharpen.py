@@ -146,7 +146,8 @@ def _extremum(claim: Claim, variant: str, instance: Instance) -> Extremum | None
         found.append(extremum(near if near is not None and near.seen.holds else start))
         if found[-1].digits or found[-1].unbounded:
             break
-    return max(found, key=lambda end: (end.digits, float(end.seen.ratio.mid())))
+    inside = [end for end in found if end.seen.holds] or [start]
+    return max(inside, key=lambda end: (end.digits, float(end.seen.ratio.mid())))
 
 
 def _better(one: Extremum, other: Extremum) -> bool:
