@@ -19,8 +19,7 @@ from mpmath_numbers import as_ball
 
 from headcount.theory import _ball_array as arrays
 from headcount.theory._ball_jaxpr import _Interpreter
-from headcount.theory.balls import FALSE, TRUE, UNKNOWN, Undecided, Value
-from headcount.theory.slow import at_precision, hull
+from headcount.theory.balls import FALSE, TRUE, UNKNOWN, Undecided, Value, at_precision, hull
 
 BITS = 200
 NEAR, NARROW = 1e-10, 1e-45

@@ -40,9 +40,10 @@ from headcount.theory._search import Candidate
 from headcount.theory._shrink import _SHORTER, _kept, _smaller
 from headcount.theory._starts import STRUCTURES, neighbours, starts
 from headcount.theory._verdict import decide
+from headcount.theory.balls import at_precision
 from headcount.theory.domain import Domain
 from headcount.theory.families import safe_norm
-from headcount.theory.slow import FLOATS, Arithmetic, _table, activation, at_precision
+from headcount.theory.slow import FLOATS, Arithmetic, _table, activation
 
 
 @instance_class
