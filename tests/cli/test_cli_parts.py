@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from headcount.cli import run
+from headcount import theory
+from headcount.cli import _ntk, run
+from headcount.cli._audit import _at_hyphens, _counted
+from headcount.cli._compare import _nothing_promised
 from headcount.cli._count import table_rows
-from headcount.cli._in_words import in_short
-from headcount.theory import Answer
+from headcount.cli._flags import in_flags
+from headcount.cli._in_words import in_short, training_needs
+from headcount.cli._unicode import unicode_of, unicode_words
+from headcount.core import BadArgument
+from headcount.papers.deora2024.claims.proposition_3 import _unequal
+from headcount.papers.deora2024.conditions import AT_HORIZON
+from headcount.papers.wu2023.claims.proposition_1 import short
+from headcount.theory import Answer, Check, Outcome, claims
+from headcount.theory._promise import Promised
 
 
 def answer(value: float | None, name: str = "theorem-1", form: str = "printed", **more: Any) -> Any:
@@ -153,3 +165,109 @@ def test_numbers_of_several_seeds_say_so(capsys: pytest.CaptureFixture[str]) -> 
         assert one["seeds"] == [0, 1]
         assert len(one["per_seed"]) == 2
         assert "for every training set and were checked on these samples alone" in one["note"]
+
+
+def test_long_names_of_claims_break_behind_hyphens():
+    assert _at_hyphens("lemma-5", 15) == "lemma-5"
+    assert _at_hyphens("fact-3-semidefinite", 15) == "fact-3-\nsemidefinite"
+    broken = _at_hyphens("separation-initialisation (printed)", 15)
+    assert broken == "separation-\ninitialisation (printed)"
+
+
+def test_a_search_that_gave_up_does_not_say_never(capsys):
+    tiny = ["--n", "6", "--steps", "3", "--seeds", "0", "--most-width", "2"]
+    assert run(["compare", "--papers", "deora2024", "--share", "0.0001", *tiny]) == 0
+    assert "not reached" in capsys.readouterr().out
+    given_up = theory.Answer("width", "training", "measured", None, "not reached up to width 2")
+    assert training_needs(given_up) == "not reached"
+    assert in_short("width", "at 3 steps", "a loss", [], given_up).endswith("did not get there.")
+
+
+SHOWN = {
+    r"\tfrac1n\sum_i\|\theta_i^2\|\le\sqrt{2\log(m/\delta')}": "1/n Σᵢ‖θᵢ²‖ ≤ √(2 log(m/δ′))",
+    r"\tfrac1{2K}\sum_{k<K}a_k": "1/(2K)Σ_(k < K)aₖ",
+    r"\sqrt T d R^3": "√T d R³",
+    r"\sqrt{Td}R^3": "√(Td)R³",
+    r"\widehat{\mathcal L}_n\geq\frac{a+b}c": "ℒ̂ₙ ≥ (a+b)/c",
+    r"\left\{ x \in \mathbb{R}^d \right\}": "{ x ∈ ℝᵈ }",
+    r"for $x$ with $\text{rank} \leq 2$": "for x with rank ≤ 2",
+    r"K_{d_m}^{-1/2}": "K_(dₘ)^(-1/2)",
+}
+
+
+@pytest.mark.parametrize("latex", SHOWN)
+def test_a_formula_in_characters(latex: str):
+    assert unicode_of(latex) == SHOWN[latex]
+
+
+def test_words_of_a_typewriter():
+    said = "phi in Omega_rho, |f| <= sqrt(delta), alphabet, --rho, sigma-2-tanh"
+    assert unicode_words(said) == "φ in Ω_ρ, |f| ≤ √(δ), alphabet, --rho, sigma-2-tanh"
+
+
+def test_no_formula_or_quotation_is_left_in_latex():
+    for name in claims:
+        for text in (claims[name].latex, *(f.quotation for f in claims[name].forms.values())):
+            shown = unicode_of(text)
+            assert bool(shown) == bool(text)
+            assert not set("\\$") & set(shown), (name, shown)
+
+
+def test_outcomes_are_counted_in_grammar() -> None:
+    outcomes = [Outcome.HOLDS] * 2 + [Outcome.VACUOUS, Outcome.NOT_APPLICABLE]
+    rows = [SimpleNamespace(outcome=o, variant="v", claim="deora2024/x") for o in outcomes]
+    report: Any = SimpleNamespace(verdicts=rows, paper="deora2024")
+    assert _counted(report, True) == "4 claims: 2 hold, 1 holds vacuously, 1 not applicable"
+
+
+def test_equalities_fail_in_the_papers_quantities() -> None:
+    """Never "1.89 where at most 1e-09 is allowed", nor "inf times as large"."""
+    assert _unequal(np.float64(0.5), np.float64(1.25)).startswith("Z_mu = 0.5 and Z_nu = 1.25")
+    assert AT_HORIZON.told is not None
+    assert AT_HORIZON.told(0.1, 5) == "eps = 0.1, the corollary takes 1/K = 0.2"
+    assert short("(2)", np.inf) == "(2) asks for a left side above 0, as its right side is"
+    assert "times as large" in short("(2)", 3.0)
+    asked = {h.name: h for name in CLAIMS for h in claims[name].hypotheses}
+    for name in ("|theta_*|^2 = 2", "no unit changes sign", "Z_mu = Z_nu"):
+        assert asked[name].told is not None, name
+
+
+CLAIMS = ("deora2024/proposition-7", "wu2023/lemma-14-smooth", "deora2024/proposition-3")
+
+
+def test_a_failing_hypothesis_is_told_once_for_all_seeds() -> None:
+    """Three seeds gave three times the same sentence, with other numbers."""
+
+    def seed(heads: str) -> tuple[Promised, ...]:
+        wide = Check("heads", 2.0, 1.0, f"H = 16, (74) asks H >= {heads}")
+        rule = Check("rule", 1.0, 0.0, "the run is one of projgd")
+        return tuple(Promised("p/t", form, 1.0, (wide, rule)) for form in ("a", "b"))
+
+    answer: Any = SimpleNamespace(promised={0: seed("8"), 1: seed("9"), 4: seed("7")})
+    assert _nothing_promised(answer) == [
+        "H = 16, (74) asks H >= 8 (seed 0; other numbers for seeds 1, 4); so nothing is promised "
+        "by t (a), t (b)",
+        "the run is one of projgd (seeds 0, 1, 4); so nothing is promised by t (a), t (b)",
+    ]
+    answer.promised = {0: seed("8")}
+    assert _nothing_promised(answer)[0].startswith("H = 16, (74) asks H >= 8; so nothing")
+
+
+def test_errors_keep_the_words_of_python_where_there_is_no_flag():
+    error = BadArgument("U", 3, "is bad", fix="use U=4 or T=2 or steps=5")
+    assert in_flags(error, ["--steps", "--T"]) == "U = 3: is bad; use U=4 or --T 2 or --steps 5"
+    assert in_flags(error, []) == str(error)
+    assert in_flags(BadArgument("m", 7, "is odd", fix="use m=8"), ["--width"]) == (
+        "--width 7: is odd; use --width 8"
+    )
+
+
+def test_both_ways_to_the_ends_of_the_spectrum_agree(monkeypatch):
+    factor = np.random.default_rng(0).normal(size=(40, 60))
+    kernel = factor @ factor.T
+    dense = _ntk._extremes(kernel, 3)
+    monkeypatch.setattr(_ntk, "MOST_DENSE", 10)
+    for one, other in zip(dense, _ntk._extremes(kernel, 3), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+    assert dense[0][0] > dense[0][2] > dense[1][2] > dense[1][0]
+    assert _ntk._extremes(kernel, 0) == ([], [])
