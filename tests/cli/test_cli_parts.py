@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,15 +16,27 @@ from headcount.cli import _ntk, run
 from headcount.cli._audit import _at_hyphens, _counted
 from headcount.cli._compare import _nothing_promised
 from headcount.cli._count import table_rows
+from headcount.cli._explain import _told
 from headcount.cli._flags import in_flags
 from headcount.cli._in_words import in_short, training_needs
+from headcount.cli._list import _with_words
+from headcount.cli._meaning import meaning
 from headcount.cli._unicode import unicode_of, unicode_words
-from headcount.core import BadArgument
+from headcount.core import BadArgument, papers
 from headcount.papers.deora2024.claims.proposition_3 import _unequal
 from headcount.papers.deora2024.conditions import AT_HORIZON
 from headcount.papers.wu2023.claims.proposition_1 import short
-from headcount.theory import Answer, Check, Outcome, claims
+from headcount.theory import (
+    Answer,
+    Check,
+    Outcome,
+    claims,
+    errata_page,
+    refuted_page,
+)
+from headcount.theory._forms import quotes_in
 from headcount.theory._promise import Promised
+from headcount.theory._shipped import read_shipped
 
 
 def answer(value: float | None, name: str = "theorem-1", form: str = "printed", **more: Any) -> Any:
@@ -271,3 +285,55 @@ def test_both_ways_to_the_ends_of_the_spectrum_agree(monkeypatch):
         np.testing.assert_allclose(one, other, rtol=1e-10)
     assert dense[0][0] > dense[0][2] > dense[1][2] > dense[1][0]
     assert _ntk._extremes(kernel, 0) == ([], [])
+
+
+REFUTED = [
+    pytest.param(claim.id, name, id=f"{claim.id}:{name}")
+    for claim in map(claims.__getitem__, claims)
+    for name, form in claim.forms.items()
+    if form.fails
+]
+
+
+FILES = {(c.claim, c.variant): path.name for path, c in read_shipped()}
+
+
+@functools.cache
+def pages():
+    """The lines of the pages of errata and of refuted forms."""
+    return errata_page().splitlines(), refuted_page().splitlines()
+
+
+def on_screens(claim, form):
+    """What the screens say of a refuted form: explain, recheck and falsify, errata, list."""
+    errata = [line for line in pages()[0] if FILES[claim.id, form] in line]
+    page = [line for line in pages()[1] if f"`{claim.id}`, {form} (" in line]
+    told = [*_told(claim.forms[form]), *meaning(claim, form)]
+    return {"told": told, "errata": errata, "refuted": page, "list": _with_words([claim.id])}
+
+
+def contradicts(role, words):
+    """Whether words on a screen call a form what its role forbids."""
+    accused = any(re.search("false as printed|is false", line) for line in words)
+    return accused != (role == "statement")
+
+
+@pytest.mark.parametrize(("name", "form"), REFUTED)
+def test_words_on_every_screen_are_those_of_the_role(name, form):
+    claim = claims[name]
+    own = claim.forms[form]
+    assert own.role == "ours" or (own.defence and own.checked)
+    assert own.role != "step" or own.becomes
+    others = {f.role for key, f in claim.forms.items() if f.fails and key != form}
+    for screen, words in on_screens(claim, form).items():
+        assert words, screen
+        if screen != "list" or not others:
+            assert not contradicts(own.role, words), (screen, words)
+
+
+@pytest.mark.parametrize("key", ["arda2026", "deora2024", "wu2023"])
+def test_every_quotation_belongs_to_a_form(key):
+    """A claim or form that is not there would be a quotation that nobody reads."""
+    named = [f"{key}/{name}" for name in quotes_in(papers[key].quotes)]
+    assert [name for name in named if name not in claims] == []
+    assert all(claims[name].forms for name in named)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headcount.core import BadArgument
 from headcount.core import _tree as tree
 from headcount.core._attention import HeadFeatures
 from headcount.core._files import json_text, replacing, write_atomically
 from headcount.core._reading import parse_json, parse_number, read_bytes, read_json, read_text
+from headcount.core._rounding import round_down, round_up
+from headcount.theory._frequency import clopper_pearson
 
 
 def test_a_file_appears_whole_with_its_folder(tmp_path: Path) -> None:
@@ -152,3 +157,40 @@ def test_blocks_of_every_container():
     assert tree.with_blocks((4, 5), {"1": 6}) == (4, 6)
     assert tree.blocks(7) == {"params": 7}
     assert tree.with_blocks(7, {"params": 8}) == 8
+
+
+few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+
+
+def numbers(size):
+    """Floats of a size; hypothesis likes the ends, zeros and equal ones."""
+    return st.floats(-size, size, allow_subnormal=False)
+
+
+@few
+@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_binomial_intervals_hold_the_share_and_mirror(pair):
+    k, n = pair
+    low, high = clopper_pearson(k, n, 0.95)
+    assert 0 <= low <= k / n <= high <= 1
+    mirrored = clopper_pearson(n - k, n, 0.95)
+    assert mirrored.low == pytest.approx(1 - high, abs=1e-12)
+    wider = clopper_pearson(k, n, 0.999)
+    assert wider.low <= low
+    assert wider.high >= high
+    with pytest.raises(BadArgument, match="successes"):
+        clopper_pearson(n + 1, n)
+
+
+@few
+@given(st.lists(st.floats(width=64), max_size=6))
+def test_json_is_always_valid(values):
+    read = json.loads(json_text({"values": values}))["values"]
+    for value, back in zip(values, read, strict=True):
+        assert back == value if math.isfinite(value) else back is None
+
+
+@few
+@given(numbers(1e6).filter(lambda v: v != 0), st.integers(1, 6))
+def test_rounded_numbers_stay_on_their_side(value, digits):
+    assert float(round_down(value, digits)) <= value <= float(round_up(value, digits))

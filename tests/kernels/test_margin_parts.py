@@ -9,15 +9,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
+from rich.filesize import decimal
 
 from headcount.core import BadArgument
+from headcount.core._memory import available_memory
 from headcount.kernels import (
     RoundingWarning,
     direction_margins,
     kernel_margin,
     linear_margin,
     normalised_margin,
+    ntk,
     smallest_eigenvalue,
 )
 from headcount.kernels import _lambda_min as lambda_min
@@ -29,7 +33,11 @@ from headcount.kernels._lambda_min import (
     equal_samples,
 )
 from headcount.kernels._margin import _gap, _polished
+from headcount.kernels._plan import KernelTooLarge
+from headcount.papers import arda2026
 from headcount.papers.deora2024.model import LinearModel, LinearParams
+
+from .ntk_cases import D, random_params, samples
 
 EPS = float(np.finfo(np.float64).eps)
 BOTH = np.array([1, -1])
@@ -264,3 +272,22 @@ def test_equal_samples_are_found_to_rounding() -> None:
         *((0, j) for j in range(1, 8)),
         *((1, j) for j in range(2, 4)),
     )
+
+
+MODEL = arda2026.PooledAttention(D, 6)
+
+
+PARAMS = random_params(MODEL)
+
+
+def test_a_kernel_that_cannot_fit_is_refused_with_its_plan():
+    with pytest.raises(KernelTooLarge, match="ntk_to_file") as refusal:
+        ntk(MODEL, PARAMS, samples(100), memory_limit=100_000)
+    plan = refusal.value.plan
+    assert not plan.fits
+    assert decimal(plan.peak) in str(refusal.value)
+    assert plan.to_dict()["peak"] == plan.peak > 100_000
+
+
+def test_available_memory_agrees_with_psutil():
+    assert available_memory() == pytest.approx(psutil.virtual_memory().available, rel=0.2)

@@ -9,9 +9,6 @@ import jax
 import numpy as np
 import pytest
 
-from headcount.cli._explain import _told
-from headcount.cli._list import _with_words
-from headcount.cli._meaning import meaning
 from headcount.core import BadArgument, Paper, float64, papers, stream
 from headcount.theory import (
     Form,
@@ -26,7 +23,6 @@ from headcount.theory import (
     refuted_page,
 )
 from headcount.theory._forms import quotes_in
-from headcount.theory._shipped import read_shipped
 
 WORDS = {"says": "x is at most one", "where": "Lemma 1"}
 
@@ -136,27 +132,10 @@ def test_a_claim_has_a_rival_or_a_reason():
         declared(no_rival="none", trivial=lambda k: 1.0)
 
 
-REFUTED = [
-    pytest.param(claim.id, name, id=f"{claim.id}:{name}")
-    for claim in map(claims.__getitem__, claims)
-    for name, form in claim.forms.items()
-    if form.fails
-]
-FILES = {(c.claim, c.variant): path.name for path, c in read_shipped()}
-
-
 @functools.cache
 def pages():
     """The lines of the pages of errata and of refuted forms."""
     return errata_page().splitlines(), refuted_page().splitlines()
-
-
-def on_screens(claim, form):
-    """What the screens say of a refuted form: explain, recheck and falsify, errata, list."""
-    errata = [line for line in pages()[0] if FILES[claim.id, form] in line]
-    page = [line for line in pages()[1] if f"`{claim.id}`, {form} (" in line]
-    told = [*_told(claim.forms[form]), *meaning(claim, form)]
-    return {"told": told, "errata": errata, "refuted": page, "list": _with_words([claim.id])}
 
 
 def contradicts(role, words):
@@ -165,31 +144,10 @@ def contradicts(role, words):
     return accused != (role == "statement")
 
 
-@pytest.mark.parametrize(("name", "form"), REFUTED)
-def test_words_on_every_screen_are_those_of_the_role(name, form):
-    claim = claims[name]
-    own = claim.forms[form]
-    assert own.role == "ours" or (own.defence and own.checked)
-    assert own.role != "step" or own.becomes
-    others = {f.role for key, f in claim.forms.items() if f.fails and key != form}
-    for screen, words in on_screens(claim, form).items():
-        assert words, screen
-        if screen != "list" or not others:
-            assert not contradicts(own.role, words), (screen, words)
-
-
 def test_words_that_contradict_a_role_are_seen():
     assert contradicts("step", ["psi-2 is false as printed"])
     assert contradicts("informal", ["the form is false"])
     assert contradicts("statement", ["this step does not hold as printed"])
-
-
-@pytest.mark.parametrize("key", ["arda2026", "deora2024", "wu2023"])
-def test_every_quotation_belongs_to_a_form(key):
-    """A claim or form that is not there would be a quotation that nobody reads."""
-    named = [f"{key}/{name}" for name in quotes_in(papers[key].quotes)]
-    assert [name for name in named if name not in claims] == []
-    assert all(claims[name].forms for name in named)
 
 
 def test_the_page_of_refuted_forms_is_up_to_date():

@@ -338,8 +338,8 @@ def test_a_run_whose_teacher_has_another_activation_is_read_as_it_is(tmp_path, m
     for more in ([], ["--model-option", "activation=sin"]):
         assert command(["audit", str(path), *more, "--json"]) == 0
         shown.append(json.loads(capsys.readouterr().out))
-    print([(s["notes"], s["setting"]) for s in shown])
-    assert False
+    print(shown[0]["notes"], shown[1]["notes"], shown[0]["setting"], shown[1]["setting"])
+    raise AssertionError
 
 
 def test_a_token_that_rounds_to_length_one_is_in_the_ball():
