@@ -13,7 +13,7 @@ import pytest
 
 from headcount import theory
 from headcount.cli import _ntk, run
-from headcount.cli._audit import _at_hyphens, _counted
+from headcount.cli._audit import _at_hyphens, _cells, _counted
 from headcount.cli._compare import _nothing_promised
 from headcount.cli._count import table_rows
 from headcount.cli._explain import _told
@@ -30,6 +30,7 @@ from headcount.theory import (
     Answer,
     Check,
     Outcome,
+    Verdict,
     claims,
     errata_page,
     refuted_page,
@@ -337,3 +338,20 @@ def test_every_quotation_belongs_to_a_form(key):
     named = [f"{key}/{name}" for name in quotes_in(papers[key].quotes)]
     assert [name for name in named if name not in claims] == []
     assert all(claims[name].forms for name in named)
+
+
+@pytest.mark.parametrize(
+    ("direction", "lhs", "rhs", "cells"),
+    [
+        ("upper", 1.0, 4.0, ("1", "<= 4", "0.25")),
+        ("lower", 1.0, 4.0, ("4", ">= 1", "0.25")),
+        ("lower", -392.0, 4.0, ("4", ">= -392", "-")),
+        ("equality", 2.0, 2.0, ("2", "= 2", "-")),
+        ("upper", -1.0, 4.0, ("-1", "<= 4", "-")),
+    ],
+)
+def test_cells_of_a_verdict(direction: str, lhs: float, rhs: float, cells: tuple[str, ...]) -> None:
+    verdict = Verdict(
+        "arda2026/lemma-1", "printed", Outcome.HOLDS, "", lhs, rhs, lhs / rhs, direction=direction
+    )
+    assert _cells(verdict)[2:5] == cells

@@ -194,3 +194,18 @@ def test_json_is_always_valid(values):
 @given(numbers(1e6).filter(lambda v: v != 0), st.integers(1, 6))
 def test_rounded_numbers_stay_on_their_side(value, digits):
     assert float(round_down(value, digits)) <= value <= float(round_up(value, digits))
+
+
+@pytest.mark.parametrize(
+    ("value", "up", "down"),
+    [
+        (112.01, "113", "112"),
+        (-0.12345, "-0.123", "-0.124"),
+        (0.0, "0", "0"),
+        (1e-9, "1e-9", "1e-9"),
+    ],
+)
+def test_shown_numbers_are_on_the_safe_side(value: float, up: str, down: str) -> None:
+    assert float(round_up(value)) == pytest.approx(float(up), rel=1e-12)
+    assert float(round_down(value)) == pytest.approx(float(down), rel=1e-12)
+    assert round_up(float("inf")) == "inf"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import signal
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +20,11 @@ from lab_checks import assert_same
 
 from headcount import core, lab
 from headcount.core._owner import owner
-from headcount.lab import _files, _locks
+from headcount.lab import _files, _locks, _reporting, _sweep, _trial
 from headcount.lab._context import TrialContext
 from headcount.lab._errors import TrialStopped
+from headcount.lab._signals import like_ctrl_c
+from headcount.report._progress import estimate_error, time_left
 from headcount.report._tables import status_rows, status_table
 
 
@@ -280,3 +286,113 @@ def test_looking_at_a_lock_needs_no_right_to_write(tmp_path: Path, monkeypatch) 
     path.touch()
     monkeypatch.setattr(os, "open", read_only)
     assert not _locks.is_claimed(path)
+
+
+def test_nan_may_mean_that_there_is_no_number() -> None:
+    payload = {"a": np.array([1.0, np.nan]), "b": np.array(np.inf), "n": np.array(3)}
+    assert _trial._not_finite(payload, ["a", "b"]) == "b is infinite (1 of 1)"
+    assert _trial._not_finite(payload, []) == "a is NaN (1 of 2); b is infinite (1 of 1)"
+    assert _trial._not_finite({"n": payload["n"]}, []) == ""
+    with pytest.raises(core.BadArgument, match="may_be_nan"):
+        lab.Measurement("x", 1, toy_figure.measure, {"error": ()}, may_be_nan=("eror",))
+
+
+def test_the_line_at_which_a_trial_hung_is_that_of_its_own_thread(tmp_path: Path, plan) -> None:
+    """A Dask worker computes in a thread, and its oldest one waits for messages."""
+    store = lab.Store(tmp_path)
+    store.prepare()
+    trial = plan.trials[0]
+    store.trace_path(trial.address).write_text(
+        "Timeout (0:00:02)!\nThread 0x01 (most recent call first):\n"
+        '  File "figure.py", line 7 in measure\n  File "_trial.py", line 9 in _run_claimed\n'
+        'Thread 0x02 (most recent call first):\n  File "selectors.py", line 468 in select\n'
+    )
+    loop = SimpleNamespace(store=store)
+    reason = _sweep._Loop._why_it_died(loop, trial, lab.WorkerDied("x"))  # type: ignore[arg-type]
+    assert reason == 'took longer than its time limit, at File "figure.py", line 7 in measure'
+
+
+class Holding(lab.TrialExecutor):
+    """Answers only when as many trials wait as the sweep will ever hand over."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[Future[Any], Any]] = []
+        self.most = 0
+
+    def submit_trial(self, task: Any, hint: lab.Hint) -> Future[dict[str, Any]]:
+        """Hold it."""
+        future: Future[dict[str, Any]] = Future()
+        self.held.append((future, task))
+        self.most = max(self.most, len(self.held))
+        return future
+
+    def flush(self) -> None:
+        """Answer all."""
+        for future, task in self.held:
+            future.set_result(_trial.run_trial(task))
+        self.held.clear()
+
+
+def test_an_executor_holds_a_bounded_number_of_trials(tmp_path: Path, plan, monkeypatch) -> None:
+    monkeypatch.setattr(_sweep, "WINDOW", 5)
+    executor = Holding()
+    sweep = lab.run_plan(plan, tmp_path / "out", executor=executor)
+    assert (sweep.run, executor.most) == (12, 5)
+    lab.run_plan(plan, tmp_path / "reference", workers=0)
+    assert_same(plan, tmp_path / "out", tmp_path / "reference")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_act_like_ctrl_c(number: signal.Signals) -> None:
+    def send() -> None:
+        with like_ctrl_c():
+            os.kill(os.getpid(), number)
+            time.sleep(10)
+
+    before = signal.getsignal(number)
+    signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            send()
+        assert signal.getsignal(number) == signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)  # nohup stays nohup
+        with like_ctrl_c():
+            os.kill(os.getpid(), number)
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_trial_cannot_swallow_its_stop() -> None:
+    assert not issubclass(TrialStopped, Exception)
+
+
+def test_the_time_left_has_an_error(plan, monkeypatch) -> None:
+    monkeypatch.setattr(_reporting, "time", SimpleNamespace(monotonic=lambda: 1100.0))
+    sweep = lab.Sweep(planned=10, work_total=10.0, work_done=5.0, started=1000.0)
+    low, high = sweep.seconds_left()
+    assert low == high == pytest.approx(100, rel=0.01)
+    sweep.ratios += [1.0, 2.0, 2.0, 2.0, 6.0]
+    low, high = sweep.seconds_left()
+    assert low == pytest.approx(100 * 1.4 / 2, rel=0.01)
+    assert high == pytest.approx(100 * 4.4 / 2, rel=0.01)
+    assert time_left(sweep) == "1 min 10 s to 3 min 40 s left"
+    assert estimate_error(sweep) == "trials took 1.4 to 4.4 times their estimate"
+    sweep.ratios += [100.0] * 5
+    assert estimate_error(sweep) == "trials took 1.9 to 100 times their estimate"
+    assert time_left(lab.Sweep(planned=1, work_total=1.0)) == "? left"
+
+
+def test_an_overdue_trial_leaves_the_time_open(tmp_path: Path, plan) -> None:
+    """Half a second left, for ever: no longer."""
+    store = lab.Store(tmp_path)
+    store.prepare()
+    trial = plan.trials[0]
+    sweep = lab.Sweep(planned=10, work_total=10.0, work_done=9.9, store=store)
+    sweep.in_flight[trial.address] = trial
+    started = time.monotonic() - 10
+    sweep.started = started
+    note = {"label": "a", "done": 0, "total": 1, "values": {}, "seconds": 0.5}
+    store.progress_path(trial.address).write_text(json.dumps(note))
+    assert time_left(sweep) == "0.1 s left"
+    store.progress_path(trial.address).write_text(json.dumps({**note, "seconds": 60.0}))
+    assert time_left(sweep).startswith("over 0.1 s left")

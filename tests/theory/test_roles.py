@@ -2,7 +2,6 @@
 
 import functools
 import re
-import sys
 from pathlib import Path
 
 import jax
@@ -22,7 +21,6 @@ from headcount.theory import (
     false,
     refuted_page,
 )
-from headcount.theory._forms import quotes_in
 
 WORDS = {"says": "x is at most one", "where": "Lemma 1"}
 
@@ -45,10 +43,8 @@ def declared(**more):
 
 @pytest.fixture(autouse=True)
 def nothing_stays():
-    """Claims and files of quotations are forgotten behind each test."""
-    quotes_in.cache_clear()
+    """Claims are forgotten behind each test."""
     yield
-    quotes_in.cache_clear()
     claims._entries.pop("brown2031/small", None)
 
 
@@ -57,14 +53,14 @@ def paper(tmp_path, monkeypatch):
     """Make a paper from outside whose quotations are this text, and give a claim of it."""
 
     def make(text):
-        folder = tmp_path / "brown2031"
+        package = tmp_path.name  # one of its own: files of quotations are read once
+        folder = tmp_path / package
         folder.mkdir()
         (folder / "__init__.py").touch()
         (folder / "quotes.toml").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
-        entry = Paper("brown2031", "T", "Brown (2031)", quotes="brown2031:quotes.toml")
+        entry = Paper("brown2031", "T", "Brown (2031)", quotes=f"{package}:quotes.toml")
         monkeypatch.setitem(papers._entries, "brown2031", entry)
-        monkeypatch.delitem(sys.modules, "brown2031", raising=False)
         return declared()
 
     return make
