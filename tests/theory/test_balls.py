@@ -24,7 +24,7 @@ from ball_expressions import (
     with_numbers,
 )
 from flint import arb
-from mpmath_numbers import as_ball, precise
+from mpmath_numbers import as_ball
 
 from headcount.core import BadArgument
 from headcount.theory.balls import (
@@ -42,8 +42,7 @@ from headcount.theory.balls import (
     separate,
     whole,
 )
-from headcount.theory.duals import Dual, duals
-from headcount.theory.slow import FLOATS, activation, balls, dot, norm, softmax
+from headcount.theory.slow import FLOATS, activation, balls, dot, norm, precise, softmax
 
 BITS = 200
 Case = tuple[Expression, list[float], mpmath.mpf]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dual_numbers import Dual, duals
 
-from headcount.theory.duals import Dual, duals
 from headcount.theory.slow import FLOATS, softmax
 
 FUNCTIONS = {
