@@ -1,4 +1,4 @@
-"""Nothing outside `papers/` knows a paper by its name; few tests know a module by its underscore."""
+"""Engines know no paper by its name; few tests know a module by its underscore."""
 
 import ast
 import re
