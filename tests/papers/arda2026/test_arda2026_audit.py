@@ -338,8 +338,11 @@ def test_a_run_whose_teacher_has_another_activation_is_read_as_it_is(tmp_path, m
     for more in ([], ["--model-option", "activation=sin"]):
         assert command(["audit", str(path), *more, "--json"]) == 0
         shown.append(json.loads(capsys.readouterr().out))
-    print(shown[0]["notes"], shown[1]["notes"], shown[0]["setting"], shown[1]["setting"])
-    raise AssertionError
+    read, again = shown
+    assert "the run is in float32" in read["notes"][0]  # it was taken
+    assert read["setting"]["activation"] == "erf"
+    assert again["notes"] == []  # another configuration: it was not
+    assert again["setting"]["activation"] == "sin"
 
 
 def test_a_token_that_rounds_to_length_one_is_in_the_ball():

@@ -18,7 +18,8 @@ from headcount.papers.wu2023.limit import limit_wu2023
 from headcount.papers.wu2023.model import Encoder, EncoderParams, output_scale, softmax_scale
 from headcount.papers.wu2023.records import WidthTable
 from headcount.papers.wu2023.runs import Run
-from headcount.theory import Outcome, certify, claims, judge, recheck
+from headcount.theory import Outcome, claims, judge
+from headcount.theory._prove import prove
 from headcount.theory.slow import FLOATS, balls
 from headcount.theory.slow_spectrum import extreme_eigenvalues, operator_norm
 
@@ -55,9 +56,9 @@ def test_a_run_inside_the_conditions_keeps_every_promise() -> None:
 def test_the_printed_constants_allow_a_step_that_diverges() -> None:
     claim = claims["wu2023/proposition-1"]
     step = proposition_1.too_long_a_step()
-    checked = recheck(certify(claim, step, "printed"))
-    assert checked.confirmed
-    assert checked.ratio > 4
+    proof = prove(claim, "printed", step)
+    assert proof.proved
+    assert proof.twin.lhs > 4 * proof.twin.rhs
     # With the corrected constants the same step is refused.
     assert "the proposition asks gamma <= 1/C" in judge(claim, step, "corrected").message
 
