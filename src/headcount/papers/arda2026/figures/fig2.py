@@ -38,8 +38,9 @@ POSITIONS: dict[str, dict[str, Any]] = {
     "scaled": {"position_scale": 0.25},
     "geometric": {"frequencies": "geometric"},
     "transformer": {},
+    "none": {"pairs": 0},
 }
-"""Channels of norm sqrt(8); divided by sqrt(16); of other frequencies; and none for the IndRNN."""
+"""Channels of norm sqrt(8); over sqrt(16); of other frequencies; none for the IndRNN; for none."""
 WORDS = {
     "jacobian_of_mean": "Jacobian of the mean output",
     "mean_jacobian": "mean per-sample Jacobian",

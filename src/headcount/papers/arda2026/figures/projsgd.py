@@ -22,7 +22,7 @@ from ....lab import (
     register,
     tick_at,
 )
-from .fixed_width import CHOICES, ITERATES, SCALES, by_seed, iterate_statistics, steps_trial
+from .fixed_width import ITERATES, SCALES, by_seed, choices, iterate_statistics, steps_trial
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,7 +85,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options=CHOICES,
+        axes=choices("projsgd"),
         layout=(1, 2),
     )
 )
