@@ -44,6 +44,9 @@ def verdicts(data: Any) -> list[lab.Finding]:
     ]
 
 
+JUDGED_ALONE = ("norm", "until", "judged", "widths")
+"""Choices of what is compared: they run the same trials, and tests of their rooms ask verdicts."""
+
 FIGURE = dataclasses.replace(
     toy_figure.figure, id="toy/readings", axes=AXES, options={}, trials=trials, verdicts=verdicts
 )
@@ -203,10 +206,13 @@ def test_every_reading_of_every_figure_has_a_plan_of_its_own(name: str) -> None:
     for axis in figure.axes.values():
         assert axis.says
         assert all(axis.values.values())
-    plans = [lab.make_plan(figure, "smoke", options=one) for one in lab.readings(figure, "one")]
-    assert len({tuple(sorted(plan.options.items())) for plan in plans}) == len(plans)
-    # What changes how trials are judged runs the same ones; the others have trials of their own.
-    assert 1 < len({frozenset(plan.unique) for plan in plans}) <= len(plans)
+    others = [(axis.name, v) for axis in figure.axes.values() for v in list(axis.values)[1:]]
+    plans = {other: lab.make_plan(figure, "smoke", options=dict([other])) for other in others}
+    sets = {other: frozenset(plan.unique) for other, plan in plans.items()}
+    sets["", ""] = frozenset(lab.make_plan(figure, "smoke").unique)
+    own = {name: s for name, s in sets.items() if name[0] not in JUDGED_ALONE}
+    assert len(set(own.values())) == len(own)
+    assert all(s == sets["", ""] for name, s in sets.items() if name not in own)
 
 
 def test_the_report_shows_the_curve_and_counts_the_readings(
