@@ -35,7 +35,7 @@ AS_USERS = ("train", "run", "seed_parts", "devices", "memory")
 """Tests of training that compare bits and compile as users do."""
 LONGEST = (1500.0, 7200.0)
 """Seconds of processor and clock that a file of tests may take when it is recorded."""
-ROUNDS = (1, 3, 6)
+ROUNDS = (1, 2, 4)
 """A mutant that survives is tried again when so many of the likeliest files are recorded."""
 
 
