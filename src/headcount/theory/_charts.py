@@ -21,6 +21,12 @@ Entry = tuple[Interval | None, tuple[float, ...]]
 """An interval, or the numbers that an entry can be."""
 
 
+_MAPS = tuple(
+    kind.value for kind in (Ball, Box, Integers, Orthogonal, Signs, Simplex, Sphere, Tokens)
+)
+"""How raw numbers become points of the spaces that have charts."""
+
+
 class Chart(NamedTuple):
     """The entries of a chart, and the point that they stand for."""
 
@@ -35,10 +41,11 @@ def chart(space: Space, shape: tuple[int, ...]) -> Chart | None:
     def shaped(flat: Any) -> Any:
         return flat.reshape(shape)
 
-    kind = type(space)
+    if type(space).value not in _MAPS:
+        return None  # a space of somebody's own: its points are others
     if isinstance(space, Box):
         return Chart([((space.low, space.high), ())] * count, shaped)
-    if kind in (Ball, Tokens) and isinstance(space, Ball):
+    if isinstance(space, Ball) and not isinstance(space, Sphere):
         entries: list[Entry] = [((-space.radius, space.radius), ())] * count
         single = math.prod(shape[space.batch :]) == 1  # an interval is a ball
         return Chart(entries, shaped if single else lambda flat: space.value(shaped(flat)))
