@@ -13,18 +13,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from ._cells import Interval
-from ._spaces import Ball, Box, Integers, Orthogonal, Signs, Simplex, Space, Sphere, Tokens
+from ._spaces import Ball, Box, Integers, Orthogonal, Signs, Simplex, Space, Sphere, is_ours
 
 HALF_TURN, TURN = 3.1416, 6.2832
 """A little more than pi and 2 pi: nothing is lost by going twice over a bit."""
 Entry = tuple[Interval | None, tuple[float, ...]]
 """An interval, or the numbers that an entry can be."""
-
-
-_MAPS = tuple(
-    kind.value for kind in (Ball, Box, Integers, Orthogonal, Signs, Simplex, Sphere, Tokens)
-)
-"""How raw numbers become points of the spaces that have charts."""
 
 
 class Chart(NamedTuple):
@@ -41,8 +35,8 @@ def chart(space: Space, shape: tuple[int, ...]) -> Chart | None:
     def shaped(flat: Any) -> Any:
         return flat.reshape(shape)
 
-    if type(space).value not in _MAPS:
-        return None  # a space of somebody's own: its points are others
+    if not is_ours(space):
+        return None
     if isinstance(space, Box):
         return Chart([((space.low, space.high), ())] * count, shaped)
     if isinstance(space, Ball) and not isinstance(space, Sphere):
