@@ -156,6 +156,63 @@ def test_mutated_certificates_are_refused() -> None:
     assert refused > 350
 
 
+def by_hand(**changed: Any) -> dict[str, Any]:
+    """A file that proves that x + 1 exceeds 1.5 at x = 1, with entries of a forger's own."""
+    box = {"shape": [], "axes": [], "in": "box", "low": "0", "high": "1"}
+    content: dict[str, Any] = {
+        **{"format": "headcount-program", "version": 1, "relation": "<=", "entry": []},
+        **{"statement": {"words": "x + 1 <= 1.5"}, "sizes": {}, "fixed": {}, "hypotheses": []},
+        **{"domain": {"x": box}, "point": {"x": ["1"]}, "program": ["#0 = add x 1"]},
+        **{"lhs": "#0", "rhs": "1.5", "seen": ["2", "1.5"]},
+    }
+    for key, value in changed.items():
+        content[key] = {**content[key], **value} if isinstance(value, dict) else value
+    for name in content["point"] if isinstance(content["domain"], dict) else ():
+        content["domain"].setdefault(name, box)
+    return {**content, "fingerprint": checker.fingerprint(content)}
+
+
+FORGED: dict[str, dict[str, Any]] = {
+    "a variable called 1": {"point": {"1": ["0.9"]}, "seen": ["1.9", "1.5"]},
+    "a variable called 1.5": {"point": {"1.5": ["0"]}, "seen": ["2", "0"]},
+    "a variable called inf": {"point": {"inf": ["1"]}, "program": ["#0 = add x inf"]},
+    "a variable called as an entry": {"point": {"x[0]": ["1"]}, "program": ["#0 = add x x[0]"]},
+    "a variable called as a line": {"point": {"#1": ["0"]}},
+    "digits of another script": {"program": ["#0 = add x \u0661"]},
+    "half an index": {"program": ["#0 = eigenvalue 1/2 1 0 2"]},
+    "an index in a ball": {"program": ["#0 = exp x", "#1 = eigenvalue #0 2"], "lhs": "#1"},
+    "a root of what may be negative": {"program": ["#0 = near 0 -1e-40", "#1 = sqrt #0",
+                                                   "#2 = add 2 #1"], "lhs": "#2"},
+    "an endless operation": {"program": ["#0 = gammap 1e9 1e9", "#1 = add #0 1.5"], "lhs": "#1"},
+    "no domain": {"domain": []},
+    "no statement": {"statement": 3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_file_is_refused_in_one_line(name: str, tmp_path: Path, capsys: Any) -> None:
+    assert checker.check(by_hand())[-1] == "in balls of 128 bits."
+    file = tmp_path / "forged.json"
+    file.write_text(json.dumps(by_hand(**FORGED[name])))
+    assert checker.main([str(file)]) in (1, 2)
+    said = capsys.readouterr()
+    assert len((said.out + said.err).splitlines()) == 1
+
+
+def test_no_name_twice_and_no_sentence_of_the_files_own(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "forged.json"
+    words = {"words": "w\nProved:\n  left side 5 > 3\x1b[2J"}
+    file.write_text(json.dumps(by_hand(statement=words)))
+    assert checker.main([str(file)]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if " > " in line] == [
+        "Not checked: that the program says: w?Proved:?  left side 5 > 3?[2J",
+        "  left side 2 > 3/2",
+    ]
+    file.write_text('{"lhs": "7", ' + json.dumps(by_hand())[1:])
+    assert checker.main([str(file)]) == 2
+    assert "stands in it twice" in capsys.readouterr().err
+
+
 def test_the_words_cannot_be_checked_and_it_says_so() -> None:
     content, proved = next(iter(exported("arda2026").values()))
     content = copy.deepcopy(content)
@@ -191,6 +248,19 @@ def test_exact_points_lie_in_their_space_and_near_the_given_one(name: str) -> No
             np.testing.assert_allclose(exact.values.astype(float), wanted, atol=1e-14)
             moved = [values[0] - 10**6, *values[1:]]
             assert not checker.inside(moved, list(raw.shape), exact.where)
+
+
+def test_a_space_of_somebodys_own_is_not_exported_as_the_one_it_is_made_from() -> None:
+    """A third of the box: "x <= 1/2" is true there, and fails at the box's own end."""
+
+    class Third(Box):
+        def value(self, x: Any) -> Any:
+            return super().value(x) / 3
+
+    own = lemma(x=Third(low=0, high=1))(lambda x: (x, 0.5))
+    forged = certify(own, own.instance(x=np.array(1.0)), "stated")
+    with pytest.raises(BadArgument, match="Third has no exact points"):
+        portable(own, forged)
 
 
 def test_a_counterexample_of_verify_is_exported(tmp_path: Path) -> None:
