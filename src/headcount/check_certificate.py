@@ -24,8 +24,7 @@ from flint import arb, fmpq
 
 PRECISIONS = (128, 256, 512, 1024, 2048)
 MOST_BYTES, MOST_LINES, MOST_BITS = 10**7, 50_000, 4_000
-MOST_GAMMA = 10**4  # larger operands of the incomplete gamma functions may take for ever
-AGREEMENT = fmpq(1, 10**12)
+AGREEMENT, MOST_GAMMA = fmpq(1, 10**12), 10**4  # of larger operands gamma may take for ever
 SHORT, LISTED = 600, 60  # characters of a formula, and lines of a program, that are still shown
 NUMBER = re.compile(r"-?\d{1,2000}(\.\d{1,2000})?(e-?\d{1,3})?(/[1-9]\d{0,2000})?", re.ASCII)
 KEYS = {"format", "version", "statement", "domain", "sizes", "fixed", "point", "program"}
@@ -86,7 +85,7 @@ def inside(values: list[fmpq], shape: list[int], where: dict[str, Any]) -> bool:
     has = {key: number(where[key]) for key in ("radius", "low", "high") if key in where}
     rows = _rows(values, shape, where.get("batch", 0))
     vectors = _rows(values, shape, len(shape) - 1)
-    square = len(shape) == 2 and shape[0] == shape[1]
+    square, radius = len(shape) == 2 and shape[0] == shape[1], has.get("radius", fmpq(-1))
     tests = {
         "reals": lambda: True,
         "positive": lambda: all(x > 0 for x in values),
@@ -94,8 +93,8 @@ def inside(values: list[fmpq], shape: list[int], where: dict[str, Any]) -> bool:
         "box": lambda: all(has["low"] <= x <= has["high"] for x in values),
         "integers": lambda: all(x.q == 1 and has["low"] <= x <= has["high"] for x in values),
         "signs": lambda: all(abs(x) == 1 for x in values),
-        "ball": lambda: all(_dot(row, row) <= has["radius"] ** 2 for row in rows),
-        "sphere": lambda: all(_dot(row, row) == has["radius"] ** 2 for row in rows),
+        "ball": lambda: all(_dot(row, row) <= radius * abs(radius) for row in rows),
+        "sphere": lambda: all(_dot(row, row) == radius * abs(radius) for row in rows),
         "simplex": lambda: min(values) >= 0 and all(sum(row, fmpq(0)) == 1 for row in vectors),
         "orthogonal": lambda: square and _orthonormal(vectors),
         "semidefinite": lambda: square and _semidefinite(vectors),
@@ -116,7 +115,9 @@ def point_of(content: dict[str, Any]) -> dict[str, fmpq]:
     for name, where in domain.items():
         if not name.isidentifier() or name == "inf":  # one called 1 would be read for the number
             raise NoCertificate(f"{name!r} is no name of a variable")
-        shape, axes = where["shape"], where["axes"]
+        shape, axes, batch = where["shape"], where["axes"], where.get("batch", 0)
+        if type(batch) is not int or not 0 <= batch <= len(shape):
+            raise NoCertificate(f"{name} has {len(shape)} axes, not {batch}")
         for axis, size in zip(axes, shape, strict=True):
             if type(size) is not int or size < 1 or sizes.get(axis, [size])[0] != size:
                 raise Refused(f"{name} has {size} entries along {axis or 'an axis'}")
