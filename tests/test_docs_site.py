@@ -99,7 +99,9 @@ def test_a_card_has_picture_sentence_outcome_and_readings() -> None:
     assert "Sec. 6.1" in text
     assert "the paper's: 1 confirmed (paper scale, 2 seeds, 2 readings)" in text
     assert "Not run" in "\n".join(docs_gallery.card(figures["arda2026/fig1"], None))
-    assert "compare-width.png" in "\n".join(docs_gallery.card(figures["compare/width"], None))
+    assert "pictures/compare-width.png" in "\n".join(
+        docs_gallery.card(figures["compare/width"], None)
+    )
 
 
 def test_a_drawing_puts_the_numbers_in_their_order() -> None:
@@ -114,6 +116,17 @@ def test_a_drawing_puts_the_numbers_in_their_order() -> None:
     mark = float(re.search(r'class="mark confirmed" x="([\d.]+)"', svg)[1])
     assert band[0] == 0  # open below: it begins at the edge
     assert line[0] < mark < line[0] + line[1] < band[1]
+
+
+def test_negative_numbers_have_a_place_and_stars_stay_stars() -> None:
+    slope = {"interval": [-0.6, -0.4], "expected": [-0.65, -0.35], "scale": "log"}
+    claim = "every H finds W* and U*"
+    svg = docs_gallery.drawing([{**VERDICT, **slope, "claim": claim, "sentence": claim}])
+    mark = float(re.search(r'class="mark confirmed" x="([\d.]+)"', svg)[1])
+    assert 100 < mark < 220  # in the middle of its row, though compared on logarithms
+    import markdown
+
+    assert "<em>" not in markdown.markdown(svg)
 
 
 def test_every_figure_has_a_card(pages: dict[str, str]) -> None:

@@ -1,10 +1,11 @@
-"""`python -m tools.verdicts RESULTS...`: docs/verdicts/<figure>.json, and what is made from them.
+"""`python -m tools.verdicts RESULTS...`: docs/verdicts/<figure>.json, and what goes with them.
 
 Reads results folders. The file of a figure holds its best reproduction in the default reading
 (paper scale before quick) with every sentence, number, interval, outcome and source, and beside it
 `readings`: what the same sentences gave under every other reading, at `readings_scale`, the largest
 at which there are others. What is on file stays where the folders have nothing at its scale or
-above. README's table and the pages of figures are made from the files; tests keep them equal.
+above. README's table and the pages of figures are made from the files; tests keep them equal. The
+picture of each run that is on file goes to docs/pictures, small enough for a page.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from tools import unconfirmed
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "verdicts"
+PICTURES = ROOT / "docs" / "pictures"
+PIXELS, COLOURS = 1035, 128
+"""Half the size at which figures are drawn, and enough colours for lines and maps: 40 kB each."""
 README = ROOT / "README.md"
 START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
 NUMBERS = ("claim", "outcome", "value", "interval")
@@ -33,14 +37,19 @@ KEPT = ("figure", "scale", "seeds", "options", "settings", "stand_in", "verdicts
 
 def collect(folders: list[Path]) -> dict[str, Any]:
     """Figure -> its best reproduction in the default reading, and the others beside it."""
-    found = [r for folder in folders for r in figure_results(Store(folder)) if r.scale != "smoke"]
-    found.sort(key=lambda r: (-SCALES.index(r.scale), len(r.unusual)))
+    found = reproductions(folders)
     best: dict[str, Any] = {}
     for result in found:
         if result.id not in best:
             own = [one for one in found if one.id == result.id]
             best[result.id] = {name: result.content[name] for name in KEPT} | _readings(own)
     return dict(sorted(best.items()))
+
+
+def reproductions(folders: list[Path]) -> list[FigureResult]:
+    """What the folders hold above smoke scale, the largest in the default reading first."""
+    found = [r for folder in folders for r in figure_results(Store(folder)) if r.scale != "smoke"]
+    return sorted(found, key=lambda r: (-SCALES.index(r.scale), len(r.unusual)))
 
 
 def _readings(own: list[FigureResult]) -> dict[str, Any]:
@@ -98,18 +107,43 @@ def write(entries: dict[str, Any], folder: Path = FOLDER) -> None:
         path.write_text(json_text(entry) + "\n", encoding="utf-8")
 
 
+def write_pictures(
+    folders: list[Path], entries: dict[str, Any], place: Path = PICTURES
+) -> list[str]:
+    """The picture of every run that an entry was made from; returns the figures."""
+    from PIL import Image
+
+    place.mkdir(exist_ok=True)
+    drawn: list[str] = []
+    for result in reproductions(folders):
+        source, entry = result.folder / "figure.png", entries.get(result.id)
+        if entry is None or result.id in drawn or not source.is_file():
+            continue
+        if all(json.loads(json_text(result.content[name])) == entry[name] for name in KEPT):
+            with Image.open(source) as image:
+                small = image.convert("RGB").resize(
+                    (PIXELS, round(image.height * PIXELS / image.width)), Image.Resampling.LANCZOS
+                )
+            name = f"{result.id.replace('/', '-')}.png"
+            small.quantize(COLOURS).save(place / name, optimize=True)
+            drawn.append(result.id)
+    return drawn
+
+
 def table(entries: dict[str, Any]) -> str:
     """One row for each figure, in Markdown: outcomes by whose sentence was judged."""
     short = " / ".join(OUTCOMES)
+    known = {name: f for name, f in figures.items() if name.split("/")[0] in papers.ours}
+    words = f"Verdicts are counted as {short}, apart for the paper's sentences and our own "
+    words += "expectations; checks of the runs count for neither."
+    if not set(known) <= set(entries):
+        words += " A row without numbers was not run since verdicts have sources."
     rows = [
-        f"Verdicts are counted as {short}, apart for the paper's sentences and our own "
-        "expectations; checks of the runs count for neither. A row without numbers was not run "
-        "since verdicts have sources.",
+        words,
         "",
         "| figure | what it shows | scale, seeds | the paper's | ours | readings |",
         "|---|---|---|---|---|---|",
     ]
-    known = {name: f for name, f in figures.items() if name.split("/")[0] in papers.ours}
     for name, figure in sorted(known.items()):
         entry = entries.get(name)
         if entry is None:
@@ -138,5 +172,6 @@ def with_table(readme: str, entries: dict[str, Any]) -> str:
 if __name__ == "__main__":
     chosen = merged(on_file(), collect([Path(f) for f in sys.argv[1:]]))
     write(chosen)
+    write_pictures([Path(f) for f in sys.argv[1:]], chosen)
     README.write_text(with_table(README.read_text(encoding="utf-8"), chosen), encoding="utf-8")
     unconfirmed.write_pages(chosen)

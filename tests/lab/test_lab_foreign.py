@@ -20,8 +20,94 @@ from lab_checks import Messages, assert_same
 
 from headcount import core, lab
 from headcount.cli import run
+from headcount.core._inside import Inside
+from headcount.core._owner import owner
+from headcount.lab import _files
 
-TRIAL = lab.make_plan(toy_figure.figure, "smoke").trials[0].address
+DEAD = f"{owner().partition('-')[0]}-{2**22 + 1}-00000000"
+ELSEWHERE = "00000000-1-00000000"
+ADDRESS = lab.make_plan(toy_figure.figure, "smoke").trials[0].address
+HOSTILE = [
+    f"{folder}{name}"
+    for folder in ("", "running/", "plans/", "trials/", "trials/ab/", "figures/x/", "slurm/abc/")
+    for name in (
+        "thesis.tmp",
+        "old.json.tmp",
+        f"thesis.tex.{DEAD}.tmp",
+        f"data.nc.{DEAD}.tmp",
+        f"{ADDRESS}.h5.{ELSEWHERE}.tmp",
+        f"sweep.{DEAD}.stop",
+        f"sweep.{DEAD}.probe",
+        f"{'ab' * 32}.lock",
+        f"{'ab' * 32}.json",
+        f"{'ab' * 32}.trace",
+        f"{'ab' * 32}.h5",
+        "notes.json",
+        "my.lock",
+        "my.trace",
+        "a b\nc.tmp",
+        "-rf",
+        ".hidden.tmp",
+    )
+]
+
+
+def fill(folder: Path, names: list[str]) -> None:
+    """A user's files, all of them old, with links among them."""
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"mine: " + name.encode())
+        os.utime(path, (0, 0))
+    (folder / "running" / "link.lock").symlink_to(folder / "thesis.tmp")
+    (folder / "gone.tmp").symlink_to(folder / "nowhere")
+
+
+def everything(folder: Path) -> dict[str, Any]:
+    """Every name with what it holds."""
+    return {
+        str(path.relative_to(folder)): os.readlink(path)
+        if path.is_symlink()
+        else path.read_bytes()
+        if path.is_file()
+        else None
+        for path in folder.rglob("*")
+    }
+
+
+COMMANDS = [
+    "reproduce toy/mean --scale smoke --workers 0",
+    "reproduce toy/mean --scale smoke --dry-run",
+    "reproduce --all --scale smoke --workers 0",
+    "status",
+    "show toy/mean",
+    "report",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_of_somebody_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(tmp_path / "mine", HOSTILE)
+    before = everything(tmp_path)
+    more = ["--to", str(tmp_path / "mine")] if command == "report" else []
+    assert run([*command.split(), "--out", str(tmp_path / "mine"), *more]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "no results folder; choose another folder with --out" in told or "is no report" in told
+    assert everything(tmp_path) == before
+
+
+def test_other_files_in_a_results_folder_stay(tmp_path: Path, plan: lab.Plan) -> None:
+    out = tmp_path / "out"
+    lab.Store(out).prepare()
+    fill(out, HOSTILE)
+    mine = {name: content for name, content in everything(out).items() if content is not None}
+    mine.pop("headcount-results.json")
+    for command in [COMMANDS[0], "status", f"report --to {tmp_path / 'site'}"]:
+        assert run([*command.split(), "--out", str(out)]) == 0
+        after = everything(out)
+        assert {name: after.get(name) for name in mine} == mine
 
 
 def test_a_site_removes_no_file_that_it_has_not_written(tmp_path: Path) -> None:
@@ -38,12 +124,32 @@ def test_a_site_removes_no_file_that_it_has_not_written(tmp_path: Path) -> None:
     assert not (site / "old.html").exists()
 
 
+def test_the_marker_is_written_before_anything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed at any moment, and beside any other sweep, the folder is known as ours."""
+    seen: list[bool] = []
+    make = Inside.make
+
+    def watching(self: Inside, name: str) -> None:
+        seen.append((tmp_path / "headcount-results.json").exists())
+        make(self, name)
+
+    monkeypatch.setattr(Inside, "make", watching)
+    lab.Store(tmp_path).prepare()
+    assert seen
+    assert all(seen)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / f"headcount-results.json.{DEAD}.tmp").touch()
+    lab.Store(tmp_path / "other").prepare()
+
+
 PLACES = {
-    "lock": f"running/{TRIAL}.lock",
-    "progress": f"running/{TRIAL}.json",
-    "trace": f"running/{TRIAL}.trace",
-    "checkpoint": f"checkpoints/{TRIAL}.h5",
-    "trial": f"trials/{TRIAL[:2]}/{TRIAL}.h5",
+    "lock": f"running/{ADDRESS}.lock",
+    "progress": f"running/{ADDRESS}.json",
+    "trace": f"running/{ADDRESS}.trace",
+    "checkpoint": f"checkpoints/{ADDRESS}.h5",
+    "trial": f"trials/{ADDRESS[:2]}/{ADDRESS}.h5",
     "index": "index/trials.sqlite3",
     "journal": "index/trials.sqlite3-journal",
 }
@@ -67,6 +173,23 @@ def test_no_link_in_the_place_of_a_file_is_written_through(
         assert lab.run_plan(plan, out, workers=0, checkpoint_seconds=0.0, policy=policy).run == 12
         lab.collect(plan, lab.Store(out))
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["running", "checkpoints", "plans", "index", "trials", "figures"])
+def test_no_link_in_the_place_of_a_folder_is_gone_through(
+    tmp_path: Path, plan: lab.Plan, name: str
+) -> None:
+    out, theirs = tmp_path / "out", tmp_path / "theirs"
+    lab.Store(out).prepare()
+    fill(theirs, [f"{ADDRESS}.lock", f"data.nc.{DEAD}.tmp", "running/x"])
+    (theirs / f"{ADDRESS}.lock").write_bytes(b"")  # what would be removed in a folder of ours
+    before = everything(theirs)
+    if (out / name).exists():
+        (out / name).rmdir()
+    (out / name).symlink_to(theirs)
+    with pytest.raises(core.BadArgument, match=f"{name} is a link"):
+        lab.run_plan(plan, out, workers=0)
+    assert everything(theirs) == before
 
 
 def test_a_results_folder_may_be_given_as_a_link(tmp_path: Path, plan: lab.Plan) -> None:
@@ -95,7 +218,7 @@ def test_links_are_seen_where_the_system_has_no_handles(
         else:
             victim.write_text("precious")
         (out / path).symlink_to(victim)
-        with pytest.raises(OSError, match="is a link"), store.claim(TRIAL):
+        with pytest.raises(OSError, match="is a link"), store.claim(ADDRESS):
             pass
         assert victim.is_dir() or victim.read_text() == "precious"
 
@@ -248,7 +371,7 @@ def test_a_hostile_result_is_set_aside_and_named(
         path = folder / PLACES["trial"]
         hostile(path, change)
         messages: list[str] = []
-        assert lab.Store(folder, messages.append).state(TRIAL) == ("missing", ""), name
+        assert lab.Store(folder, messages.append).state(ADDRESS) == ("missing", ""), name
         (text,) = "\n".join(messages).splitlines()
         assert path.name in text
         reporter = Messages()
@@ -262,9 +385,16 @@ def test_numbers_that_a_figure_does_not_declare_are_named(
 ) -> None:
     folder = Path(shutil.copytree(results, tmp_path / "results"))
     store = lab.Store(folder)
-    stored = store.read(TRIAL)
+    stored = store.read(ADDRESS)
     assert stored is not None
     record = {**stored.record, "outputs": {"other": []}}
-    store.write(TRIAL, {"other": 1.0}, record)
-    with pytest.raises(core.BadArgument, match=rf"{TRIAL}.h5.*holds \['other'\] instead of"):
+    store.write(ADDRESS, {"other": 1.0}, record)
+    with pytest.raises(core.BadArgument, match=rf"{ADDRESS}.h5.*holds \['other'\] instead of"):
         lab.collect(plan, lab.Store(folder))
+
+
+def test_a_file_of_another_size_is_none_of_ours(tmp_path: Path) -> None:
+    _files.write_file(tmp_path / "a.h5", "trial", ADDRESS, {"a": np.ones(3)}, {})
+    (tmp_path / "a.h5").write_bytes((tmp_path / "a.h5").read_bytes() + b"\0")
+    with pytest.raises(lab.CorruptFile, match="bytes instead of"):
+        _files.read_file(tmp_path / "a.h5", "trial", ADDRESS)

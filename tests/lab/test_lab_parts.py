@@ -2,116 +2,24 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
 import json
 import math
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import toy_figure
-from lab_checks import assert_same
 
 from headcount import core, lab
 from headcount.core._files import json_text
-from headcount.lab import _batches, _closure, _record, _remote
-from headcount.lab._closure import Code, code_behind
 from headcount.lab._collect import to_dataset
 from headcount.lab._findings import KINDS
 from headcount.lab._plan import Cost, survey
 from headcount.lab._stored import StoredTrial
-
-FILES = {
-    "smith/__init__.py": "",
-    "smith/figure.py": "import numpy\nfrom . import parts\ndef measure(): from smith.deep import a",
-    "smith/parts.py": "import flat_helper, json\nfrom headcount import core\n",
-    "smith/deep/__init__.py": "from .. import constants as k\n",
-    "smith/deep/a.py": "from .b import value\n",
-    "smith/deep/b.py": "value = 1.0\n",
-    "smith/constants.py": "",
-    "smith/unused.py": "",
-    "flat_helper.py": "import scipy.optimize\n",
-    "flat_unused.py": "",
-}
-
-
-@pytest.fixture
-def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Code]:
-    """The code behind smith.figure as a fresh process would see it."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-
-    def fresh() -> Code:
-        importlib.invalidate_caches()
-        code_behind.cache_clear()
-        _closure._hash.cache_clear()
-        return code_behind("smith.figure")
-
-    return fresh
-
-
-def test_a_change_of_anything_imported_changes_the_hash(
-    tmp_path: Path, look: Callable[[], Code]
-) -> None:
-    before = look()
-    versions = {name: metadata.version(name) for name in ("numpy", "scipy")}
-    assert before.libraries == versions
-    for name in FILES:
-        (tmp_path / name).write_text(f"{FILES[name]}\nchanged = 1\n")
-        assert (look().hash != before.hash) is ("unused" not in name), name
-        (tmp_path / name).write_text(FILES[name])
-    assert look() == before
-    assert "smith" not in sys.modules  # nothing of it has run
-
-
-def test_a_worker_with_another_helper_differs(tmp_path: Path, look: Callable[[], Code]) -> None:
-    def found() -> dict[str, str]:
-        look()
-        _remote._measurement_code.cache_clear()
-        return _remote.environment(["smith.figure:measure"])
-
-    here = found()
-    assert {"optax", "scipy", "matfree", "numpy", "jax", "jaxlib"} < set(here)
-    (tmp_path / "smith" / "deep" / "b.py").write_text("value = 2.0\n")
-    told = _remote.differences(here, found())
-    assert told.startswith("smith.figure:measure is ")
-    for name in [name for name in sys.modules if name.startswith(("smith", "flat_"))]:
-        del sys.modules[name]
-
-
-NO_NUMBERS = {
-    *("beartype", "distributed", "h5py", "jaxtyping", "matplotlib", "pooch", "pydantic"),
-    *("requests", "rich", "safetensors", "submitit", "xarray"),
-}
-"""Libraries that check, read, fetch, carry or draw."""
-LAYERS = ("core", "models", "data", "kernels", "training", "theory", "lab", "papers")
-
-
-def test_every_library_of_ours_that_computes_is_compared() -> None:
-    modules = {name.replace("python-", "") for name in _record._PACKAGES}
-    source = Path(_record.__file__).parents[1]
-    found = set[str]()
-    for layer in LAYERS:
-        for file in source.glob(f"{layer}/**/*.py"):
-            tree = ast.parse(file.read_text())
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Import):
-                    found |= {alias.name.partition(".")[0] for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and not node.level:
-                    found.add(str(node.module).partition(".")[0])
-    libraries = found - set(sys.stdlib_module_names)
-    assert libraries - modules - NO_NUMBERS == set()
-    assert modules - libraries <= {"jaxlib", "headcount"}
 
 
 def measure_together(
@@ -132,121 +40,6 @@ def plan() -> lab.Plan:
     plain = lab.make_plan(toy_figure.figure, "smoke", seeds=range(18))
     trials = [replace(t, measurement=together) for t in plain.trials if t.coordinates["m"] < 100]
     return replace(plain, trials=tuple(trials))
-
-
-@pytest.fixture
-def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_batches, "BATCH", 8)
-    monkeypatch.setattr(_batches, "WORTH", 16)
-
-
-def batching() -> lab.TrialExecutor:
-    return _batches.BatchingExecutor(lab.InlineExecutor())
-
-
-@pytest.mark.usefixtures("fewer")
-def test_together_and_alone_are_the_same(tmp_path: Path, plan: lab.Plan, calls) -> None:
-    executor = batching()
-    executor.window = 1000
-    sweep = lab.run_plan(plan, tmp_path / "together", executor=executor)
-    assert (sweep.run, sweep.failed) == (36, 0)
-    assert [call for call in calls() if "together" in call] == ["together:8"] * 4
-    assert len(calls()) == 36 + 4  # two of each width were left for running alone
-    lab.run_plan(plan, tmp_path / "alone", executor="inline")
-    assert_same(plan, tmp_path / "together", tmp_path / "alone")
-    record = lab.Store(tmp_path / "together").read(plan.trials[0].address)
-    assert record is not None
-    assert 0 < record.record["seconds"] < 5
-
-
-@pytest.mark.usefixtures("fewer")
-@pytest.mark.parametrize(("kind", "outcome"), [("FAIL", "failed"), ("DIVERGE", "diverged")])
-def test_one_bad_trial_spoils_no_other(
-    tmp_path: Path, plan: lab.Plan, calls, monkeypatch, kind: str, outcome: str
-) -> None:
-    monkeypatch.setenv(f"TOY_{kind}", "8-3")
-    executor = batching()
-    executor.window = 1000
-    sweep = lab.run_plan(plan, tmp_path, executor=executor)
-    assert [(p.label, p.outcome) for p in sweep.problems] == [("m=8 seed=3", outcome)]
-
-
-class Deadly(lab.InlineExecutor):
-    """A worker dies of every batch with the trial 8-3, and of that trial alone."""
-
-    def submit_trial(self, task: Mapping[str, Any], hint: lab.Hint) -> Future[dict[str, Any]]:
-        """Run it, unless it is deadly."""
-        configs = [each["config"] for each in task.get("batch", [task])]
-        if not any((config["m"], config["seed"]) == (8, 3) for config in configs):
-            return super().submit_trial(task, hint)
-        future: Future[dict[str, Any]] = Future()
-        future.set_exception(lab.WorkerDied("killed"))
-        return future
-
-
-@pytest.mark.usefixtures("fewer")
-def test_who_dies_with_others_is_tried_again_alone(tmp_path: Path, plan: lab.Plan, calls) -> None:
-    executor = _batches.BatchingExecutor(Deadly())
-    executor.window = 1000
-    sweep = lab.run_plan(plan, tmp_path, executor=executor)
-    assert [(p.label, p.outcome) for p in sweep.problems] == [("m=8 seed=3", "failed")]
-    assert sweep.run == 36
-    assert [call for call in calls() if "together" in call] == ["together:8"] * 3
-
-
-class Noting(lab.InlineExecutor):
-    """Notes what each program is said to cost, and runs nothing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hints: list[lab.Hint] = []
-
-    def submit_trial(self, task: Mapping[str, Any], hint: lab.Hint) -> Future[dict[str, Any]]:
-        """Note the hint."""
-        self.hints.append(hint)
-        return Future()
-
-
-@pytest.mark.usefixtures("fewer")
-def test_trials_together_cost_what_they_cost_one_by_one(tmp_path: Path, plan: lab.Plan) -> None:
-    """In seconds and in bytes: a batch holds all of its trials at once."""
-    noting = Noting()
-    executor = _batches.BatchingExecutor(noting)
-    trials = [trial for trial in plan.trials if trial.coordinates["m"] == 8]
-    executor.begin(tmp_path, trials)
-    for k, trial in enumerate(trials):
-        task = {"address": trial.address, "config": trial.config}
-        executor.submit_trial(task, lab.Hint("m=8", (k + 1) / 64, 2**k, 3.0))
-    executor.flush()
-    own = range(len(trials))
-    parts = [own[:8], own[8:16], *([k] for k in own[16:])]
-    assert [hint.bytes for hint in noting.hints] == [sum(2**k for k in part) for part in parts]
-    seconds = [sum(k + 1 for k in part) / 64 for part in parts]
-    assert [hint.seconds for hint in noting.hints] == seconds
-    assert {hint.compiling for hint in noting.hints} == {3.0}
-
-
-@pytest.mark.usefixtures("fewer")
-def test_a_papers_seeds_train_together_as_alone(tmp_path: Path, monkeypatch) -> None:
-    """The one measurement of ours that declares it, bit for bit."""
-    monkeypatch.setattr(_batches, "BATCH", 2)
-    monkeypatch.setattr(_batches, "WORTH", 2)
-    from headcount.papers.arda2026.figures.training import training
-
-    config = {"n": 20, "steps": 5, "width": 4, "keep": ["average"], "dtype": "float32"}
-    trials = tuple(
-        lab.Trial(training, {**TRAINING, **config, "seeds": [s]}, {"seed": s}, "g") for s in (3, 7)
-    )
-    plan = lab.Plan(toy_figure.figure, "smoke", (3, 7), {}, {}, trials)
-    executor = batching()
-    executor.window = 10
-    monkeypatch.setattr(_batches, "SMALL_SECONDS", 100.0)
-    for name, place in (("together", executor), ("alone", "inline")):
-        assert lab.run_plan(plan, tmp_path / name, executor=place).failed == 0
-    assert_same(plan, tmp_path / "together", tmp_path / "alone")
-
-
-TRAINING = {"batch_size": None, "data_options": {"T": 4, "d": 3, "pool": 32}}
 
 
 def test_cost_packs_longest_first() -> None:

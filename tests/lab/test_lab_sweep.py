@@ -5,16 +5,21 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import toy_figure
 from lab_checks import assert_same
 
 from headcount import core, lab
+from headcount.core._owner import owner
+from headcount.lab._context import TrialContext
+from headcount.lab._errors import TrialStopped
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +143,33 @@ def test_a_measurement_that_workers_cannot_import_is_no_failed_trial(tmp_path: P
         trial.measurement.function.__module__ = toy_figure.__name__
 
 
+def test_a_claimed_trial_is_left_to_its_owner(tmp_path: Path, plan: lab.Plan, reference) -> None:
+    """Another process works on one trial: the sweep does the rest, then waits for that one."""
+    store = lab.Store(tmp_path)
+    store.prepare()
+    address = plan.trials[0].address
+    stored = lab.Store(reference).read(address)
+    assert stored is not None
+    claimed, release = threading.Event(), threading.Event()
+
+    def owner() -> None:
+        with store.claim(address) as mine:
+            assert mine
+            claimed.set()
+            release.wait(30)
+            store.write(address, stored.payload, stored.record)
+
+    thread = threading.Thread(target=owner)
+    thread.start()
+    claimed.wait(30)
+    reporter = Finished(after=11, then=release.set)
+    sweep = lab.run_plan(plan, tmp_path, workers=0, reporter=reporter)
+    thread.join()
+    assert sweep.run == 12
+    assert reporter.statuses == ["ok"] * 11 + ["cached"]
+    assert_same(plan, tmp_path, reference)
+
+
 def _sweep(folder: str) -> None:
     lab.run_plan(lab.make_plan(toy_figure.figure, "smoke"), Path(folder), workers=0)
 
@@ -155,6 +187,90 @@ def test_two_sweeps_at_once(tmp_path: Path, plan, reference, calls, monkeypatch)
     assert_same(plan, tmp_path, reference)
     assert not list(tmp_path.rglob("*.tmp"))
     assert not list((tmp_path / "running").iterdir())
+
+
+def test_what_a_kill_left_beside_a_finished_trial_is_removed(tmp_path: Path, plan) -> None:
+    lab.run_plan(plan, tmp_path, workers=0)
+    store, address = lab.Store(tmp_path), plan.trials[0].address
+    machine, _, _ = owner().partition("-")
+    abandoned = f"{machine}-{2**22 + 1}-00000000"  # no process has such a number
+    left = [
+        store.checkpoint_path(address),
+        store.checkpoint_path(address).with_name(f"{address}.h5.{abandoned}.tmp"),
+        store.progress_path(address),
+    ]
+    for path in left:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+    assert lab.run_plan(plan, tmp_path, workers=0).run == 0
+    assert not any(path.exists() for path in left)
+
+
+def make_context(folder: Path, **changes: Any) -> TrialContext:
+    settings: dict[str, Any] = {
+        "address": "ab" * 32,
+        "label": "t",
+        "checkpoint_path": folder / "checkpoint.h5",
+        "progress_path": folder / "progress.json",
+        "stop_path": folder / "stop",
+        "checkpoint_seconds": 0.0,
+    }
+    return TrialContext(**(settings | changes))
+
+
+class Killed(BaseException):
+    """Stands for a kill inside a trial."""
+
+
+@pytest.mark.parametrize("saved", range(1, 6))
+def test_resumed_equals_uninterrupted(tmp_path: Path, saved: int, monkeypatch) -> None:
+    config = {"m": 16, "steps": 5, "seed": 0}
+    whole = toy_figure.measure(config, lab.PlainContext())
+    context = make_context(tmp_path)
+    save, count = context.checkpoint, 0
+
+    def die_after(state: Any) -> bool:
+        nonlocal count
+        save(state)
+        count += 1
+        if count == saved:
+            raise Killed
+        return True
+
+    monkeypatch.setattr(context, "checkpoint", die_after)
+    with pytest.raises(Killed):
+        toy_figure.measure(config, context)
+    resumed_context = make_context(tmp_path)
+    resumed = toy_figure.measure(config, resumed_context)
+    assert resumed_context.resumed_after > 0
+    for name in whole:
+        np.testing.assert_array_equal(resumed[name], whole[name])
+
+
+def test_checkpoints_keep_to_their_interval_and_survive_damage(tmp_path: Path) -> None:
+    assert not make_context(tmp_path, checkpoint_seconds=60.0).checkpoint({"a": 1.0})
+    assert make_context(tmp_path).checkpoint({"a": 1.0})
+    path = tmp_path / "checkpoint.h5"
+    path.write_bytes(path.read_bytes()[:-3])
+    context = make_context(tmp_path)
+    assert context.restore() is None
+    assert "not used" in context.messages[0]
+    assert not path.exists()
+
+
+def test_a_stop_saves_first(tmp_path: Path) -> None:
+    context = make_context(tmp_path, checkpoint_seconds=60.0)
+    assert context.restore() is None
+    (tmp_path / "stop").touch()
+    context._last_progress = -float("inf")
+    context.progress(1, 2)  # a trial with checkpoints is stopped there, where nothing is lost
+    with pytest.raises(TrialStopped):
+        context.checkpoint({"a": 2.0})
+    assert make_context(tmp_path).restore() == {"a": 2.0}
+    without = make_context(tmp_path)
+    without._last_progress = -float("inf")
+    with pytest.raises(TrialStopped):
+        without.progress(1, 2)
 
 
 def test_a_process_executor_is_an_executor(monkeypatch) -> None:
@@ -217,3 +333,16 @@ def test_calls_of_a_group_share_a_worker(monkeypatch) -> None:
 def test_bad_plans_are_refused(change: dict[str, Any], match: str) -> None:
     with pytest.raises(core.BadArgument, match=match):
         lab.make_plan(**({"figure": "toy/mean"} | change))
+
+
+class Finished(lab.Reporter):
+    """Notes how trials ended, and does something after some of them."""
+
+    def __init__(self, after: int, then: Any) -> None:
+        self.after, self.then = after, then
+        self.statuses: list[str] = []
+
+    def finished(self, sweep: lab.Sweep, trial: lab.Trial, answer: dict[str, Any]) -> None:
+        self.statuses.append(answer["status"])
+        if len(self.statuses) == self.after:
+            self.then()

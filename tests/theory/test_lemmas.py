@@ -29,6 +29,9 @@ from headcount.theory import (
     lemma,
     recheck,
 )
+from headcount.theory._candidates import ladder, size_plan
+from headcount.theory._lemma_report import SizeRatio, growth_of
+from headcount.theory._search import _Objective
 from headcount.theory.lemma_files import lemmas_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "lemmas"
@@ -143,6 +146,25 @@ def test_the_worst_ratio_grows_with_the_size():
     assert found.proved
 
 
+def test_powers_are_read_from_the_table():
+    table = [SizeRatio({"T": T, "d": d}, T**0.5 / d) for T in (1, 2, 4) for d in (1, 3, 9)]
+    assert growth_of(table) == (
+        "of what the search found, the worst ratio grows like sqrt(T) "
+        "(exponent +0.50, within 0.1 % for T = 1..4)",
+        "of what the search found, the worst ratio falls like 1/d "
+        "(exponent -1.00, within 0.1 % for d = 1..9)",
+    )
+    assert growth_of([SizeRatio({"T": 2}, 0.5), SizeRatio({"T": 3}, 0.0)]) == ()
+
+
+def test_low_high_and_middle_come_first():
+    assert ladder(Size("T", 1, 8)) == [1, 2, 4, 8]
+    assert ladder(Size("T", 3, 3)) == [3]
+    plan = size_plan({"T": Size("T", 1, 8), "d": Size("d", 2, 3)})
+    assert plan[:3] == [{"T": 1, "d": 2}, {"T": 8, "d": 3}, {"T": 2, "d": 2}]
+    assert len(plan) == len({tuple(sizes.items()) for sizes in plan})
+
+
 @lemma(
     given("x is not longer than y", lambda x, y: jnp.sum(x**2), lambda y: jnp.sum(y**2)),
     given("y is short", lambda y: jnp.sum(y**2), 1.0),
@@ -208,6 +230,17 @@ def test_rounding_is_no_violation():
     found = falsify(cancelling, budget=LITTLE)
     assert not found.violated
     assert found.worst_ratio <= 1 + 1e-9
+
+
+def test_a_score_that_trembles_is_taken_for_rounding():
+    tiny = cancelling.instance(z=[20.3, 19.6], u=[2e-8, 3e-9])
+    calm = cancelling.instance(z=[0.3, -0.2], u=[0.5, 0.1])
+    objective = _Objective.of(cancelling)
+    with jax.enable_x64(True):
+        plain = [float(objective._scores(i, 1.0)[0]) for i in (tiny, calm)]
+        wary = [float(objective.scores(i, 1.0)[0]) for i in (tiny, calm)]
+    assert wary[1] == pytest.approx(plain[1], abs=1e-6)
+    assert wary[0] < plain[0] - 0.1
 
 
 @pytest.mark.parametrize(

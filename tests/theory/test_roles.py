@@ -2,12 +2,16 @@
 
 import functools
 import re
+import sys
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
+from headcount.cli._explain import _told
+from headcount.cli._list import _with_words
+from headcount.cli._meaning import meaning
 from headcount.core import BadArgument, Paper, float64, papers, stream
 from headcount.theory import (
     Form,
@@ -21,6 +25,8 @@ from headcount.theory import (
     false,
     refuted_page,
 )
+from headcount.theory._forms import quotes_in
+from headcount.theory._shipped import read_shipped
 
 WORDS = {"says": "x is at most one", "where": "Lemma 1"}
 
@@ -43,8 +49,10 @@ def declared(**more):
 
 @pytest.fixture(autouse=True)
 def nothing_stays():
-    """Claims are forgotten behind each test."""
+    """Claims and files of quotations are forgotten behind each test."""
+    quotes_in.cache_clear()
     yield
+    quotes_in.cache_clear()
     claims._entries.pop("brown2031/small", None)
 
 
@@ -53,14 +61,14 @@ def paper(tmp_path, monkeypatch):
     """Make a paper from outside whose quotations are this text, and give a claim of it."""
 
     def make(text):
-        package = tmp_path.name  # one of its own: files of quotations are read once
-        folder = tmp_path / package
+        folder = tmp_path / "brown2031"
         folder.mkdir()
         (folder / "__init__.py").touch()
         (folder / "quotes.toml").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
-        entry = Paper("brown2031", "T", "Brown (2031)", quotes=f"{package}:quotes.toml")
+        entry = Paper("brown2031", "T", "Brown (2031)", quotes="brown2031:quotes.toml")
         monkeypatch.setitem(papers._entries, "brown2031", entry)
+        monkeypatch.delitem(sys.modules, "brown2031", raising=False)
         return declared()
 
     return make
@@ -91,6 +99,8 @@ def test_quotations_of_a_paper_from_outside_are_joined_to_its_forms(paper):
         (TABLE.replace("printed", "sharpest"), "form = 'sharpest'.*use printed, corrected"),
         (TABLE + "becomes = 'untouched'", "becomes = 'untouched': belongs to the role step"),
         (TABLE.replace("statement", "step") + "becomes = 'wrong'", "becomes = 'wrong'.*untouched"),
+        (TABLE.replace("statement", "step") + "edge = true", "edge = True: belongs to the role st"),
+        (TABLE + "edge = 'yes'", "edge = 'yes'.*true or false"),
         (TABLE.replace("statement", "reading") + "beside = ['x']", "beside = 'x': is no form"),
         (TABLE.replace("statement", "reading") + "beside = 'corrected'", "beside"),
         (TABLE.replace("statement", "ours"), "role = 'ours'.*leave the table out"),
@@ -109,6 +119,9 @@ def test_a_refutation_is_called_by_its_role():
         return Form("the rate", fails=True, role=role, **WORDS, **more).called
 
     assert called("statement") == "false as printed"
+    assert called("statement", what="with 2 it holds") == "false as printed: with 2 it holds"
+    at_an_edge = "false as printed at an edge that nobody means: x < 0"
+    assert called("statement", edge=True, what="x < 0") == at_an_edge
     step = "this step does not hold as printed; the result holds with another constant"
     assert called("step", becomes="other constant") == step
     assert called("implication") == "does not follow: the rate"
@@ -128,10 +141,27 @@ def test_a_claim_has_a_rival_or_a_reason():
         declared(no_rival="none", trivial=lambda k: 1.0)
 
 
+REFUTED = [
+    pytest.param(claim.id, name, id=f"{claim.id}:{name}")
+    for claim in map(claims.__getitem__, claims)
+    for name, form in claim.forms.items()
+    if form.fails
+]
+FILES = {(c.claim, c.variant): path.name for path, c in read_shipped()}
+
+
 @functools.cache
 def pages():
     """The lines of the pages of errata and of refuted forms."""
     return errata_page().splitlines(), refuted_page().splitlines()
+
+
+def on_screens(claim, form):
+    """What the screens say of a refuted form: explain, recheck and falsify, errata, list."""
+    errata = [line for line in pages()[0] if FILES[claim.id, form] in line]
+    page = [line for line in pages()[1] if f"`{claim.id}`, {form} (" in line]
+    told = [*_told(claim.forms[form]), *meaning(claim, form)]
+    return {"told": told, "errata": errata, "refuted": page, "list": _with_words([claim.id])}
 
 
 def contradicts(role, words):
@@ -140,10 +170,32 @@ def contradicts(role, words):
     return accused != (role == "statement")
 
 
+@pytest.mark.parametrize(("name", "form"), REFUTED)
+def test_words_on_every_screen_are_those_of_the_role(name, form):
+    claim = claims[name]
+    own = claim.forms[form]
+    assert own.role == "ours" or (own.defence and own.checked)
+    assert own.role != "step" or own.becomes
+    assert own.role not in ("statement", "implication", "informal", "assumption") or own.what
+    others = {f.role for key, f in claim.forms.items() if f.fails and key != form}
+    for screen, words in on_screens(claim, form).items():
+        assert words, screen
+        if screen != "list" or not others:
+            assert not contradicts(own.role, words), (screen, words)
+
+
 def test_words_that_contradict_a_role_are_seen():
     assert contradicts("step", ["psi-2 is false as printed"])
     assert contradicts("informal", ["the form is false"])
     assert contradicts("statement", ["this step does not hold as printed"])
+
+
+@pytest.mark.parametrize("key", ["arda2026", "deora2024", "wu2023"])
+def test_every_quotation_belongs_to_a_form(key):
+    """A claim or form that is not there would be a quotation that nobody reads."""
+    named = [f"{key}/{name}" for name in quotes_in(papers[key].quotes)]
+    assert [name for name in named if name not in claims] == []
+    assert all(claims[name].forms for name in named)
 
 
 def test_the_page_of_refuted_forms_is_up_to_date():

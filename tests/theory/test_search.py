@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -21,13 +24,22 @@ from headcount.theory import (
     Outcome,
     Sides,
     claims,
+    explain,
     falsify,
     instance_class,
     judge,
     judge_frequency,
 )
-from headcount.theory.domain import Domain
+from headcount.theory._corpus import known_instances, write_corpus
+from headcount.theory._search import scores_of
+from headcount.theory._shrink import shrink
+from headcount.theory._sizes import resized, taken
+from headcount.theory._starts import LARGEST, SMALLEST, neighbours, starts
+from headcount.theory._tightest import evaluated
+from headcount.theory.domain import Domain, arrays_of
 from headcount.theory.slow import Arithmetic
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 @instance_class
@@ -114,6 +126,74 @@ def test_sizes_are_let_be_once_a_violation_is_known() -> None:
     assert found.instances == falsify(broken, budget=SHORT).instances
 
 
+def test_heads_are_added_and_left_out_in_pairs() -> None:
+    claim = claims["arda2026/lemma-3"]
+    family = claim.families[1]
+    instance = family.sample(stream(0, "pairs"))
+    labels = dict(resized(claim, family, instance, np.random.default_rng(0)))
+    assert {"m=2", "m=8", "T=1", "T=4", "d=2", "n=2"} <= set(labels)
+    assert not any(label.startswith("m=") and int(label[2:]) % 2 for label in labels)
+    fields = arrays_of(instance)
+    halved = arrays_of(labels["m=2"])
+    kept = [k for k in range(2) if np.array_equal(halved["U0"][0], fields["U0"][k])]
+    assert kept
+    np.testing.assert_array_equal(halved["U0"][1], fields["U0"][kept[0] + 2])
+    np.testing.assert_array_equal(halved["dc"], fields["dc"][[kept[0], kept[0] + 2]])
+
+
+def test_entries_are_taken_along_every_axis_of_a_letter() -> None:
+    fields = {"A": np.arange(9.0).reshape(3, 3)}
+    kind = type(claims["arda2026/lemma-2b-step"].families[0].sample(stream(0, "matrix")))
+    np.testing.assert_array_equal(taken(kind, "k", [2, 0], fields)["A"], [[8.0, 6.0], [2.0, 0.0]])
+
+
+def test_every_form_is_scored_on_every_candidate() -> None:
+    """The score of a form is log(lhs/rhs), and nothing where a hypothesis fails."""
+    claim = claims["arda2026/lemma-3"]
+    instance = claim.families[0].sample(stream(5, "score"))
+    for variant, score in zip(claim.variants, scores_of(claim, instance), strict=True):
+        assert np.exp(score) == pytest.approx(judge(claim, instance, variant).ratio)
+    outside = replace(instance, X=3.0 * np.ones_like(instance.X))
+    assert np.all(scores_of(claim, outside) == -np.inf)
+
+
+def test_starts_cover_many_orders_of_magnitude_and_special_shapes() -> None:
+    family = claims["arda2026/lemma-2a"].families[0]
+    count = 3000
+    batch = arrays_of(starts(family, np.random.default_rng(0), count))
+    scales = np.linalg.norm(batch["v"].reshape(count, -1), axis=1)[1::3]
+    assert scales.min() < 3 * SMALLEST
+    assert scales.max() > LARGEST / 3
+    shaped = batch["v"][2::3]
+    assert np.any(np.all(shaped == 0, axis=(1, 2)))
+    assert np.any(np.all(np.isin(shaped, (-1.0, 1.0)), axis=(1, 2)))
+    same = np.all(shaped == shaped[:, :1], axis=(1, 2)) & np.any(shaped != 0, axis=(1, 2))
+    assert np.any(same & ~np.all(np.isin(shaped, (-1.0, 1.0)), axis=(1, 2)))
+    opposite = np.all(shaped[:, 0] == -shaped[:, 1], axis=-1) & np.any(shaped != 0, axis=(1, 2))
+    assert np.any(opposite & ~np.all(np.isin(shaped, (-1.0, 1.0)), axis=(1, 2)))
+    assert np.any(np.count_nonzero(shaped, axis=(1, 2)) == 2)  # one entry in each of two rows
+
+
+def test_neighbours_move_all_arrays_or_one() -> None:
+    family = claims["arda2026/lemma-2a"].families[0]
+    best = family.draw(np.random.default_rng(3), 1)
+    moved = arrays_of(neighbours(best, np.random.default_rng(2), 300))
+    changed = np.stack(
+        [
+            np.any((values != arrays_of(best)[name]).reshape(300, -1), axis=1)
+            for name, values in moved.items()
+            if isinstance(values, np.ndarray)
+        ]
+    )
+    assert np.all(changed[:, 0::3])
+    assert np.all(changed[:, 1::3].sum(axis=0) == 1)
+    assert np.all(changed[:, 2::3].sum(axis=0) <= 1)
+    away = np.abs(moved["U"][0::3] - arrays_of(best)["U"]).max(axis=-1)
+    size = np.sqrt(np.mean(arrays_of(best)["U"] ** 2))
+    assert away.min() < 1e-3 * size
+    assert 0.05 * size < away.max() < 5 * size
+
+
 def test_large_values_of_U_are_reached() -> None:
     """Lemma 2b is tight only as |U| grows: a search at one scale stops at 0.87."""
     claim = claims["arda2026/lemma-2b"]
@@ -163,6 +243,61 @@ def test_an_equality_is_no_violation_however_float64_rounds() -> None:
     found = falsify(claim, budget=SHORT)
     assert not found.violated
     assert found.certificate is None
+
+
+def test_shrinking_keeps_half_of_the_excess() -> None:
+    x = np.array([0.913, -0.871, 0.94, 0.3, -0.955, 0.88, 0.9, 0.02])
+    small = shrink(few_entries(), "printed", Vector(x))
+    assert small.x.shape == (6,)  # the ratio is 1.29, that of six equal entries 1.22
+    assert set(np.abs(small.x)) == {1.0}
+    assert judge(few_entries(), small).ratio == pytest.approx(np.sqrt(6) / 2)
+    harmless = Vector(np.array([0.3, 0.4]))
+    assert shrink(few_entries(), "printed", harmless) is harmless
+
+
+FAMILIES = [name for name, claim in claims.items() if claim.families]
+
+
+@pytest.mark.parametrize("name", [n for n in FAMILIES if known_instances(claims[n])])
+def test_what_is_on_file_is_admissible_and_as_bad_as_the_table_says(name: str) -> None:
+    """The worst ratios that were ever found: docs/power.json must not promise more.
+
+    Hypotheses may depend on the form: an instance on file is inside those of one form at least.
+    """
+    claim, held = claims[name], (Outcome.HOLDS, Outcome.VACUOUS)
+    forms = [claim.default, *(v for v, f in claim.variants.items() if not f.fails)]
+    verdicts = [judge(claim, instance) for instance in known_instances(claim)]
+    for verdict, instance in zip(verdicts, known_instances(claim), strict=True):
+        assert verdict.outcome is not Outcome.VIOLATED, verdict.message
+        if verdict.outcome not in held:
+            others = [judge(claim, instance, form).outcome for form in forms[1:]]
+            assert set(others) & set(held), verdict.message
+    rows = json.loads((ROOT / "docs" / "power.json").read_text())
+    best = {row["claim"]: row["best"] for row in rows}  # rows are made claim by claim
+    known = [*verdicts, *(judge(claim, target) for target in claim.targets())]
+    assert max(v.ratio for v in known if np.isfinite(v.ratio)) >= best.get(name, 0.0) * (1 - 1e-6)
+    told = {one.variant: one for one in explain(claim).tightest}.get(claim.default)
+    again = evaluated(claim, [claim.default])[claim.default]
+    assert (told is None) == (again is None)
+    if told is not None and again is not None:
+        assert (told.outcome, told.sizes) == (again.outcome, again.sizes)
+        assert told.ratio == pytest.approx(again.ratio, rel=1e-6)
+
+
+def test_a_corpus_is_read_as_it_was_written(tmp_path: Path, monkeypatch: Any) -> None:
+    from headcount.theory import _corpus
+
+    claim = claims["arda2026/fact-1"]
+    instance = claim.families[1].sample(stream(0, "corpus"))
+    monkeypatch.setattr(_corpus, "corpus_folder", lambda paper: tmp_path / "corpus")
+    file = write_corpus(claim, [instance])
+    assert file == tmp_path / "corpus" / "fact-1.json"
+    (read,) = known_instances(claim)
+    for one, other in zip(jax.tree.leaves(read), jax.tree.leaves(instance), strict=True):
+        np.testing.assert_array_equal(one, other)
+    found = falsify(claim, budget=SHORT)
+    assert found.instances == falsify(claim, budget=SHORT, cold=True).instances + 2
+    _corpus._stored.cache_clear()
 
 
 def test_half_of_lemma_5_is_found_false_by_exact_probabilities() -> None:

@@ -14,15 +14,46 @@ from benchmarks import sharpen as ten
 from headcount.cli import run
 from headcount.core import BadArgument
 from headcount.theory import Box, Reals, Size, equality, given, lemma, sharpen
+from headcount.theory._closed_form import ClosedForm, closed_form
+from headcount.theory._sharpened import Best, law_of
 
 T = Size("T", 2, 3)
 D = Size("d", 2, 4)
+
+
+def decimal(value: object, digits: int = 40) -> str:
+    return str(mpmath.nstr(value, digits + 10))
 
 
 @pytest.fixture(autouse=True)
 def many_digits():
     with mpmath.workdps(80):
         yield
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1/2", "32/27", "4/(3 sqrt 3)", "2 sqrt 2/sqrt (pi e)", "ln 2", "1 + 1/2 pi",
+     "1/2 + 1/2 sqrt 5", "1/2 + 1/2 erf 1 + 1/(e sqrt pi)", "2^(1/3)"],
+)  # fmt: skip
+def test_numbers_are_called_by_their_names(text: str) -> None:
+    m = mpmath
+    values = {
+        "1/2": m.mpf(1) / 2, "32/27": m.mpf(32) / 27, "4/(3 sqrt 3)": 4 / (3 * m.sqrt(3)),
+        "2 sqrt 2/sqrt (pi e)": m.sqrt(8 / (m.pi * m.e)), "ln 2": m.ln(2),
+        "1 + 1/2 pi": 1 + m.pi / 2, "1/2 + 1/2 sqrt 5": (1 + m.sqrt(5)) / 2,
+        "1/2 + 1/2 erf 1 + 1/(e sqrt pi)": (1 + m.erf(1)) / 2 + 1 / (m.e * m.sqrt(m.pi)),
+        "2^(1/3)": m.cbrt(2),
+    }  # fmt: skip
+    assert closed_form(decimal(values[text]), 40) == ClosedForm(text, 40)
+
+
+def test_what_has_no_simple_name_gets_none():
+    root = mpmath.findroot(lambda x: x**4 + x - 3, 1.1)
+    assert closed_form(decimal(root), 40).text == "the root 1.16404 of x^4 + x - 3"
+    assert closed_form(decimal(mpmath.sin(1)), 40) is None
+    assert closed_form(decimal(4 / (3 * mpmath.sqrt(3)) + mpmath.mpf(10) ** -35), 40) is None
+    assert closed_form("0.5", 14) is None  # too few digits to say anything
 
 
 @pytest.mark.parametrize("name", ["curvature_of_tanh", "slope_of_silu", "slope_of_gelu"])
@@ -118,6 +149,23 @@ def test_a_ratio_that_is_constant_by_embedding_gets_no_law(own):
     assert len(found.rows) >= 3
     assert all(math.isclose(row.found, 1.0, rel_tol=1e-9) for row in found.rows)
     assert found.law == ()
+
+
+def table(lower, upper=(None,) * 5):
+    sizes = [1, 2, 4, 8, 16]
+    return [Best({"T": k}, a, b) for k, a, b in zip(sizes, lower, upper, strict=True)]
+
+
+def test_a_law_needs_both_ends_unless_it_grows():
+    falls = [1 / k for k in (1, 2, 4, 8, 16)]
+    grows = [1.0 * k for k in (1, 2, 4, 8, 16)]
+    ones = [1.0] * 5
+    assert law_of(table(falls)) == ()
+    assert law_of(table(falls, ones)) == ()
+    assert "falls like 1/T" in law_of(table(falls, [1.001 * x for x in falls]))[0]
+    assert "grows like T" in law_of(table(grows))[0]
+    assert law_of(table(grows, [16.0] * 5)) == ()
+    assert law_of(table(ones, ones)) == ()
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import xarray as xr
 
 from headcount import lab
 from headcount.papers.arda2026.ar import ARWindows
+from headcount.papers.arda2026.figures import fig2, recurrent
 from headcount.papers.arda2026.figures.fig2 import over_training
 
 
@@ -30,6 +32,7 @@ def test_choices_of_what_is_compared_run_nothing_new(choice: dict[str, str]) -> 
         ({"tokens": "raw"}, {"normalise_tokens": False}),
         ({"positions": "scaled"}, {"position_scale": 0.25}),
         ({"positions": "geometric"}, {"frequencies": "geometric"}),
+        ({"positions": "none"}, {"pairs": 0}),
         ({"windows": "overlapping"}, {"windows": "overlapping"}),
         ({"validation": "random"}, {"split": "random"}),
         ({"labels": "none"}, {"standardise_labels": "none"}),
@@ -43,6 +46,57 @@ def test_choices_of_the_data_reach_every_run(choice: dict[str, str], given: dict
 def test_positions_for_the_transformer_alone() -> None:
     for config in configs("fig2", positions="transformer"):
         assert config["data_options"].get("pairs") == (0 if config["model"] == "indrnn" else None)
+
+
+@pytest.mark.parametrize(
+    ("figure", "measurement", "choice", "given"),
+    [
+        ("fig1", "training", {"steps": "4"}, {"steps": 160, "eta": 1 / math.sqrt(160)}),
+        ("fig1", "training", {"step": "code"}, {"eta": 1.75 / math.sqrt(40)}),
+        ("fig1", "training", {"split": "80"}, {"n": 80}),
+        ("fig1", "approximation", {"heads": "unpaired"}, {"init": "unpaired"}),
+        ("samples", "samples", {"heads": "unpaired"}, {"init": "unpaired"}),
+        ("tokens", "training", {"step": "code"}, {"eta": 1.75 / math.sqrt(40)}),
+    ],
+)
+def test_a_choice_of_the_run_reaches_it_and_nothing_else(
+    figure: str, measurement: str, choice: dict[str, str], given: dict[str, Any]
+) -> None:
+    plans = [lab.make_plan(f"arda2026/{figure}", "smoke", options=one) for one in ({}, choice)]
+    for ours, other in zip(*(plan.trials for plan in plans), strict=True):
+        concerned = ours.measurement.name == f"arda2026-{measurement}"
+        assert {**ours.config, **(given if concerned else {})} == other.config
+
+
+@pytest.mark.parametrize("figure", ["fig1", "steps", "iterates", "projsgd", "samples", "tokens"])
+def test_the_teacher_of_the_code_labels_every_run(figure: str) -> None:
+    labelled = [c for c in configs(figure, teacher="code") if c["data"] == "transport-teacher"]
+    assert labelled
+    assert {c["data_options"]["attention"] for c in labelled} == {"diagonal"}
+
+
+def test_gamma_and_the_step_of_the_comparison() -> None:
+    for config in configs("fig2", gamma="0.5", step="code"):
+        assert config["eta"] == 0.05
+        assert config["init_options"] == ({"gamma": 0.5} if config["model"] == "indrnn" else {})
+
+
+def test_the_norm_of_the_reading_is_compared() -> None:
+    """The IndRNN's is larger in that norm alone."""
+    norms, chosen = recurrent.NORMS, "loss_gradient"
+    sides = np.ones((2, 3, 2)) + 0.01 * np.arange(3)[None, :, None]
+    dims = ("model", "seed", "L")
+    larger = sides * np.array([1.0, 5.0])[:, None, None]
+    data = xr.Dataset(
+        {f"max_{norm}": (dims, larger if norm == chosen else 1 / larger) for norm in norms}
+        | {"min_validation_loss": (dims, sides), "state_bytes": (("model", "L"), np.ones((2, 2)))},
+        coords={"model": list(recurrent.MODELS), "L": [4, 16], "seed": [0, 1, 2]},
+    )
+    outcomes = {}
+    for norm in norms:
+        data.attrs["plan"] = json.dumps({"options": {"until": "before", "norm": norm}})
+        outcomes[norm] = fig2.verdicts(data)[0].outcome
+    assert {n for n, outcome in outcomes.items() if outcome == lab.CONFIRMED} == {chosen}
 
 
 def test_the_number_of_anchors_is_that_of_the_reading() -> None:

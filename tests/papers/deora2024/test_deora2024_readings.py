@@ -30,6 +30,46 @@ def test_a_choice_of_the_verdicts_alone_runs_nothing_new(figure: str) -> None:
     assert 0 < len(shared) < len(ours)
 
 
+@pytest.mark.parametrize(
+    ("figure", "choice", "given"),
+    [
+        ("fig2", {"positions": "fixed"}, {"relevant": "fixed"}),
+        ("fig4", {"planted": "seed"}, {"planted_seed": None}),
+        ("fig4", {"readout": "plain"}, {"readout": "plain"}),
+        ("fig5", {"attention": "unit"}, {"attention": "unit"}),
+    ],
+)
+def test_a_choice_of_the_data_reaches_every_run(
+    figure: str, choice: dict[str, str], given: dict[str, str | None]
+) -> None:
+    ours, other = (
+        [t.config for t in lab.make_plan(f"deora2024/{figure}", "smoke", options=one).trials]
+        for one in ({}, choice)
+    )
+    for config in (*ours, *other):
+        config["data_options"] = {"planted_seed": None} | config["data_options"]
+    assert [{**c, "data_options": c["data_options"] | given} for c in ours] == other
+
+
+@pytest.mark.parametrize(
+    ("choice", "given"),
+    [({"step": "0.1"}, {"gd": 0.1, "momentum": 0.1}), ({"adam": "0.01"}, {"adam": 0.01 / 0.06})],
+)
+def test_a_step_is_changed_for_its_optimisers(
+    choice: dict[str, str], given: dict[str, float]
+) -> None:
+    plans = [lab.make_plan("deora2024/fig5", "smoke", options=one) for one in ({}, choice)]
+    for ours, other in zip(*(plan.trials for plan in plans), strict=True):
+        factor = given.get(str(ours.coordinates["run"]), 1.0)
+        assert other.config["eta"] == pytest.approx(factor * ours.config["eta"])
+
+
+def test_three_times_as_many_iterations() -> None:
+    plans = [lab.make_plan("deora2024/fig3", "smoke", options=o) for o in ({}, {"iterations": "3"})]
+    counts = [{trial.config["steps"] for trial in plan.trials} for plan in plans]
+    assert counts == [{40}, {120}]
+
+
 def test_the_default_names_no_choice_in_its_trials() -> None:
     """So that what was run before there were choices is found again."""
     plan = lab.make_plan("deora2024/fig4", "paper")

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from headcount import lab
-from headcount.papers.wu2023.figures import fig2, hessian, limit
+from headcount.papers.wu2023.figures import fig2, fig5, hessian, limit
 
 
 def configs(figure: str, **options: str) -> list[Any]:
@@ -28,6 +29,14 @@ def configs(figure: str, **options: str) -> list[Any]:
         ("hessian", {"law": "shifted"}, {"shift": 1.0}),
         ("limit", {"tokens": "raw"}, {"tokens": "raw"}),
         ("limit", {"pooling": "mean"}, {"pooling": "mean"}),
+        ("fig5", {"scaling": "ntk"}, {"model_options": {"scaling": "ntk", "pooling": "mean"}}),
+        ("scaling", {"init": "he"}, {"init": "he"}),
+        ("fig6", {"scaling": "ntk"}, {"scaling": "ntk"}),
+        ("fig7", {"width": "16384"}, {"d_m": 16384}),
+        ("fig8", {"step": "printed"}, {"eta": 0.1}),
+        ("fig4", {"block": "no-mlp"}, {"block": "no-mlp"}),
+        ("fig4", {"readout": "class"}, {"readout": "class"}),
+        ("fig4", {"init": "small"}, {"init": "small"}),
         ("fig4", {"batch": "0.5"}, {"batch_size": 16}),
         ("fig4", {"schedule": "cosine"}, {"schedule": "cosine"}),
     ],
@@ -40,6 +49,14 @@ def test_a_choice_reaches_every_run_and_changes_nothing_else(
     assert [{**config, **given} for config in ours] == other
 
 
+@pytest.mark.parametrize("figure", ["fig2", "fig3", "fig5", "fig9"])
+@pytest.mark.parametrize(("reading", "pooling"), [("printed", "mean"), ("formulas", "sum")])
+def test_the_normalisation_is_that_of_the_reading(figure: str, reading: str, pooling: str) -> None:
+    for config in configs(figure, normalisation=reading):
+        assert (config["loss"], config["data_options"]["tokens"]) == ("half-squared-sum", "raw")
+        assert config["model_options"].get("pooling", pooling) == pooling
+
+
 def test_the_scale_outside_goes_with_the_width() -> None:
     assert "tau1" not in configs("fig4")[0]
     for config in configs("fig4", outside="ntk"):
@@ -50,8 +67,6 @@ def test_all_widths_are_judged_where_the_reading_says_so() -> None:
     assert configs("fig2", widths="all") == configs("fig2")
     plan = lab.make_plan("wu2023/fig2", "smoke")
     rng = np.random.default_rng(0)
-    import xarray as xr
-
     curves = ("loss", "movement", "kernel_from_start", "kernel_from_previous")
     dims = ("d_m", "seed", "epoch")
     data = xr.Dataset(
@@ -65,6 +80,24 @@ def test_all_widths_are_judged_where_the_reading_says_so() -> None:
         found = fig2.verdicts(data)
         counted[widths] = sum("less than a tenth" in finding.claim for finding in found)
     assert counted == {"converging": 1, "all": 2}
+
+
+def test_only_converging_widths_are_judged_where_the_reading_says_so() -> None:
+    plan = lab.make_plan("wu2023/fig5", "smoke")
+    dims, sizes = ("panel", "d_m", "seed", "epoch"), (4, 2, 3, 17)
+    loss = np.random.default_rng(0).uniform(0.1, 1, sizes)
+    data = xr.Dataset(
+        {"loss": (dims, loss), "finite": (dims[:3], np.ones(sizes[:3]))},
+        coords={"panel": list(fig5.PANELS), "d_m": [4, 32], "seed": [0, 1, 2],
+                "epoch": np.arange(17)},
+    )  # fmt: skip
+    judged = {}
+    for widths in ("all", "converging"):
+        data.attrs["plan"] = json.dumps({"options": plan.options | {"widths": widths}})
+        judged[widths] = [finding.claim for finding in fig5.verdicts(data)]
+    only = [claim for claim in judged["all"] if not claim.startswith("width 4:")]
+    assert judged["converging"] == only
+    assert len(only) == len(judged["all"]) - 4
 
 
 def test_shifted_tokens_have_a_sum_away_from_zero() -> None:

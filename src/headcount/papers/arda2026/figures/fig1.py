@@ -104,7 +104,8 @@ def training_config(
     batch_size: int | None = None,
 ) -> dict[str, Any]:
     """What a training run depends on; a mini-batch run records its full loss now and then."""
-    n, steps = settings["n"], settings["steps"]
+    n = settings["n"]
+    steps = round(settings["steps"] * float(options.get("steps", 1)))
     used = {**settings, "n": n if options["split"] == "all" else n * 4 // 5}
     batches = {
         "optimiser": "projsgd",

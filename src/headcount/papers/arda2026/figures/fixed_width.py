@@ -13,19 +13,19 @@ from ....lab import (
     draw_interval,
     draw_power_law,
     log_log,
+    open_choices,
     over_seeds,
     power_law,
     tick_at,
 )
+from ....lab._readings import Axis
 from .fig1 import training_config
-from .problem import TEACHERS
 from .training import training
 
 if TYPE_CHECKING:
     import xarray as xr
 
 PAPER = {"teacher": "paper", "step": "paper", "heads": "paired", "split": "all"}
-CHOICES = {"teacher": tuple(TEACHERS)}
 
 
 def teacher_student_scales(
@@ -49,7 +49,7 @@ def by_seed(data: xr.Dataset, name: str, x: str) -> Any:
 
 def draw_losses(data: xr.Dataset, ax: Any, x: str, names: Mapping[str, str], x_label: str) -> None:
     for index, (name, label) in enumerate(names.items()):
-        place = (index, len(names)) if len(names) > 3 else None  # four bands would hide each other
+        place = (index, len(names)) if len(names) > 1 else None  # bands would hide each other
         draw_interval(ax, data, f"mean_{name}", x, label=label, index=index, beside=place)
         draw_power_law(ax, data, name, x, index=index)
     log_log(ax, x_label, "loss" if "min_loss" in names else "error")
@@ -105,6 +105,11 @@ def iterate_statistics(data: xr.Dataset, names: Sequence[str] = tuple(ITERATES))
 
 
 figure_over_steps = partial(
-    Figure, scales=SCALES, trials=steps_trials, statistics=iterate_statistics, options=CHOICES
+    Figure, scales=SCALES, trials=steps_trials, statistics=iterate_statistics
 )
 """A figure of losses against tau."""
+
+
+def choices(figure: str) -> dict[str, Axis]:
+    """What the text leaves open of a figure."""
+    return open_choices("headcount.papers.arda2026:choices.toml", figure)

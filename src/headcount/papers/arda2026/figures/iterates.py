@@ -19,6 +19,7 @@ from .fixed_width import (
     AT_LEAST_HALF,
     ITERATES,
     by_seed,
+    choices,
     draw_losses,
     figure_over_steps,
 )
@@ -72,5 +73,6 @@ figure = register(
         reference="[arda2026, Theorem 1, Eqs. (45) and (46)]",
         verdicts=verdicts,
         plot=plot,
+        axes=choices("iterates"),
     )
 )

@@ -22,7 +22,7 @@ from ....lab import (
     register,
     tick_at,
 )
-from .fixed_width import CHOICES, ITERATES, SCALES, by_seed, iterate_statistics, steps_trial
+from .fixed_width import ITERATES, SCALES, by_seed, choices, iterate_statistics, steps_trial
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -69,7 +69,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     for ax, name in zip(axes, ("mean_loss", "average_iterate_loss"), strict=True):
         for index, rule in enumerate(RULES):
             chosen = data.sel(rule=rule)
-            draw_interval(ax, chosen, f"mean_{name}", "tau", label=rule, index=index)
+            place = (index, len(RULES))
+            draw_interval(ax, chosen, f"mean_{name}", "tau", label=rule, index=index, beside=place)
             draw_power_law(ax, chosen, name, "tau", index=index)
         log_log(ax, "steps tau", f"loss, {ITERATES[name]}")
         tick_at(ax, data["tau"].values)
@@ -85,7 +86,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options=CHOICES,
+        axes=choices("projsgd"),
         layout=(1, 2),
     )
 )

@@ -22,7 +22,7 @@ from ....lab import (
 )
 from .errors_at_start import linear_change
 from .fig1 import approximation_config
-from .fixed_width import CHOICES, by_seed, draw_losses, teacher_student_scales, with_defaults
+from .fixed_width import by_seed, choices, draw_losses, teacher_student_scales, with_defaults
 from .problem import label_seconds, sample_numbers, student, transport_shift
 from .sentences import IN_SAMPLES
 
@@ -123,6 +123,6 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options=CHOICES,
+        axes=choices("samples"),
     )
 )

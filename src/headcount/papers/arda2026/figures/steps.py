@@ -10,6 +10,7 @@ from .fixed_width import (
     AT_LEAST_HALF,
     ITERATES,
     by_seed,
+    choices,
     draw_losses,
     figure_over_steps,
 )
@@ -50,5 +51,6 @@ figure = register(
         reference="[arda2026, Theorem 1]",
         verdicts=verdicts,
         plot=plot,
+        axes=choices("steps"),
     )
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ....lab import OURS, Figure, Finding, Trial, fitted_exponent, over_seeds, power_law, register
 from .errors_at_start import approximation, linearisation
 from .fig1 import approximation_config, linearisation_config, training_config
-from .fixed_width import CHOICES, draw_losses, teacher_student_scales, with_defaults
+from .fixed_width import choices, draw_losses, teacher_student_scales, with_defaults
 from .sentences import APPROXIMATION_IN_TOKENS, IN_TOKENS
 from .training import training
 
@@ -94,7 +94,7 @@ figure = register(
         statistics=statistics,
         verdicts=verdicts,
         plot=plot,
-        options=CHOICES,
+        axes=choices("tokens"),
         layout=(1, 2),
     )
 )

@@ -75,8 +75,8 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
         ),
     ]
     slopes = over_heads(data, "late_slope", how)
-    for index in (0, len(H) - 1):
-        claim = f"the training loss falls like 1/k in the last tenth to whole, H = {H[index]:g}"
+    for index, which in ((0, "one head"), (-1, "the most heads")):
+        claim = f"the training loss falls like 1/k in the last tenth to whole, {which}"
         found.append(inside(claim, mean(slopes[:, index]), ONE_OVER_K, "slope"))
     return found
 

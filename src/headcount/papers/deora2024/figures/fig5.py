@@ -31,8 +31,8 @@ def verdicts(data: xr.Dataset) -> list[Finding]:
     plain = last(data, "train_loss", "gd")
     for how, title in OPTIMISERS.items():
         fast = last(data, "train_loss", how)
-        for index in (0, -1):
-            claim = f"{title}: a smaller training loss than GD, H = {data['H'].values[index]}"
+        for index, which in ((0, "one head"), (-1, "the most heads")):
+            claim = f"{title}: a smaller training loss than GD, {which}"
             found.append(separation(claim, plain[:, index], fast[:, index], source=HELPS))
     return found
 

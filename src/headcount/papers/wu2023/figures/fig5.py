@@ -22,6 +22,7 @@ from ....lab import (
     steps_below,
     threshold,
 )
+from ....lab._readings import chosen_options
 from .curves import by_seed, draw_curve, finish, with_stability
 from .descent import descent, run_settings
 from .fig2 import NOTES, SCALES, mark_divergence
@@ -75,10 +76,11 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
-    """LeCun and He alike, NTK slower, gamma = 10 as fast as LeCun; at every width."""
+    """LeCun and He alike, NTK slower, gamma = 10 as fast as LeCun; at every width judged."""
     lecun, he, ntk, ntk10 = PANELS
     found = []
-    for d_m in data["d_m"].values:
+    first = 1 if chosen_options(data)["widths"] == "converging" else 0
+    for d_m in data["d_m"].values[first:]:
         one = data.sel(d_m=d_m)
         needed = {p: epochs_needed(by_seed(one["loss"].sel(panel=p), "epoch")) for p in PANELS}
         log = {panel: np.log(values) for panel, values in needed.items()}

@@ -19,8 +19,8 @@ WHEN = ("before", "after")
 def trials(
     settings: Mapping[str, Any], seeds: Sequence[int], options: Mapping[str, str]
 ) -> list[Trial]:
-    """The runs of Figure 4 with d_m^(-1/2)."""
-    return image_trials(settings, seeds, options, scalings=("realistic",))
+    """The runs of Figure 4 with one scale."""
+    return image_trials(settings, seeds, options, scalings=(options["scaling"],))
 
 
 def _one(data: xr.Dataset) -> xr.Dataset:

@@ -22,23 +22,18 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
 
 def verdicts(data: xr.Dataset) -> list[Finding]:
     """d_m^(-1/2) has the higher test accuracy and the lower training loss."""
-    found, ratio = [], average_log_ratio(data, "loss")
-    for i, d_m in enumerate(data["d_m"].values):
-        fast, slow = (
-            data.sel(d_m=d_m, scaling=scaling).transpose("seed", "epoch", ...)
-            for scaling in ("realistic", "ntk")
-        )
-        best, other = (by_seed(one["test_accuracy"], "epoch") for one in (fast, slow))
-        words = f"width {d_m}: d_m^(-1/2) has"
-        claim = f"{words} the higher final test accuracy"
-        found.append(difference(claim, best[:, -1], other[:, -1], source=ACCURACY))
-        claim = f"{words} the higher test accuracy on average over epochs"
-        found.append(difference(claim, best[:, 1:].mean(axis=1), other[:, 1:].mean(axis=1)))
-        claim = f"{words} the lower training loss on average over epochs (log ratio)"
-        found.append(threshold(claim, ratio[:, i], above=0.0, source=ACCURACY))
-        last = (by_seed(one["loss"], "epoch")[:, -1] for one in (slow, fast))
-        found.append(separation(f"{words} the lower final training loss", *last))
-    return found
+    ratio = average_log_ratio(data, "loss")[:, 0]
+    fast, slow = (data.isel(d_m=0).sel(scaling=scaling) for scaling in ("realistic", "ntk"))
+    best, other = (by_seed(one["test_accuracy"], "epoch") for one in (fast, slow))
+    averages = (values[:, 1:].mean(axis=1) for values in (best, other))
+    last = (by_seed(one["loss"], "epoch")[:, -1] for one in (slow, fast))
+    words = "d_m^(-1/2) has the"
+    claim = f"{words} higher final test accuracy"
+    found = [difference(claim, best[:, -1], other[:, -1], source=ACCURACY)]
+    found.append(difference(f"{words} higher test accuracy on average over epochs", *averages))
+    claim = f"{words} lower training loss on average over epochs (log ratio)"
+    found.append(threshold(claim, ratio, above=0.0, source=ACCURACY))
+    return [*found, separation(f"{words} lower final training loss", *last)]
 
 
 def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:

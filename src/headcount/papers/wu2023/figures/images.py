@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PATCH = {"mnist": 7, "digits": 2}
 """Side of a patch: 16 tokens from 28 x 28 and from 8 x 8 images."""
+WIDTH = "1024"
+"""Of the figures whose width the paper does not name: at smoke scale it is smaller."""
 WATCHED = 500
 """Test images whose attention is looked at, after every epoch for being finite."""
 
@@ -269,8 +271,10 @@ def image_trials(
     from ....data._images import chosen_images
 
     dataset = chosen_images(options["dataset"], download=False)
+    wide = options.get("width", WIDTH)
+    widths = settings["widths"] if wide == WIDTH else [int(wide)]
     result = []
-    for d_m in settings["widths"]:
+    for d_m in widths:
         for scaling in scalings:
             for seed in seeds:
                 config = vit_config(settings, options, dataset, task, d_m, scaling, seed)
