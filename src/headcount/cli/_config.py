@@ -133,6 +133,7 @@ def _plain(text: str) -> Any:
 
 def _parse_flag(name: str, value: Any) -> Any:
     from ..core import BadArgument
+    from ..core._reading import parse_number
     from ..lab import parse_seeds
 
     if name == "seeds":
@@ -141,7 +142,7 @@ def _parse_flag(name: str, value: Any) -> Any:
         return tuple(part for part in value.split(",") if part)
     if name in _TRIPLES:
         try:
-            first, second, third = (float(part) for part in value.split(","))
+            first, second, third = (parse_number(part.strip()) for part in value.split(","))
         except ValueError:
             raise BadArgument(name, value, "is not three numbers", fix="use 3,3,3") from None
         return first, second, third
