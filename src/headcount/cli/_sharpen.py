@@ -139,6 +139,11 @@ def _draw_intervals(axes: Any, result: Any) -> None:
         labels = (", ".join(f"{k}={v}" for k, v in row.sizes.items()) for row in rows)
         axes.set_xticks(at, [label or "as declared" for label in labels])
     axes.margins(y=0.3)
+    low, high = axes.get_ylim()
+    middle = (low + high) / 2
+    if high - low < _LEAST_RANGE * abs(middle):  # ends that agree are shown as one
+        room = _LEAST_RANGE * abs(middle) / 2
+        axes.set_ylim(middle - room, middle + room)
     axes.set_ylabel("best constant")
     axes.set_title(result.claim, fontsize="medium")
     axes.legend(frameon=False)
@@ -167,5 +172,7 @@ def _draw_point(axes: Any, result: Any) -> None:
     axes.legend(frameon=False, ncols=3)
 
 
+_LEAST_RANGE = 0.02
+"""Of an axis, as a share of its numbers."""
 _MOST_DRAWN = 60
 """Entries of a point that are still drawn."""
