@@ -236,6 +236,18 @@ def table_rows(answers: Iterable[Answer]) -> Iterator[Row]:
             last = form
 
 
+def without_repetition(rows: list[Row]) -> tuple[list[Row], list[str]]:
+    """The rows without the remarks that stand in each of their notes, and those remarks."""
+    notes = [note.split("; ") for *_, note in rows if not note.startswith("as ")]
+    if len(notes) < 3:
+        return rows, []
+    remarks = [part for part in notes[0] if all(part in note for note in notes)]
+    if remarks == notes[0]:  # a note that says all keeps its place
+        return rows, []
+    kept = ("; ".join(p for p in row[3].split("; ") if p not in remarks) for row in rows)
+    return [(*row[:3], note) for row, note in zip(rows, kept, strict=True)], remarks
+
+
 def _show(
     short: str,
     title: str,
@@ -252,10 +264,13 @@ def _show(
         right: Literal["left", "right"] = "right" if column == ask else "left"
         table.add_column(column, justify=right, no_wrap=column != "note")
     trained = () if found is None else (found.answer, *found.narrower)
-    for cells in (*table_rows(answers), *table_rows(trained)):
+    rows, remarks = without_repetition([*table_rows(answers)])
+    for cells in (*rows, *table_rows(trained)):
         table.add_row(*cells)
     console = Console()
     console.print(short, highlight=False)
     console.print(table)
+    if remarks:
+        console.print(f"In every row: {'; '.join(remarks)}.", highlight=False)
     if plot is not None and found is not None:
         console.print(f"plot: {plot}", highlight=False)
