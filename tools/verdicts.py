@@ -2,9 +2,10 @@
 
 Reads results folders. The file of a figure holds its best reproduction in the default reading
 (paper scale before quick) with every sentence, number, interval, outcome and source, and beside it
-`readings`: what the same sentences gave under every other reading, at `readings_scale`, the largest
-at which there are others. What is on file stays where the folders have nothing at its scale or
-above. README's table and the pages of figures are made from the files; tests keep them equal.
+`readings`: what the same sentences gave under every other reading, at `readings_scale`, the one
+with most of them. What is on file stays where the folders have nothing at its scale or above.
+README's table and the pages of figures are made from the files, which tests compare, and the
+pictures of the gallery from the folders.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from headcount.core._files import json_text
 from headcount.lab import SCALES, Store, figures, robustness
 from headcount.lab._findings import KINDS, OUTCOMES
 from headcount.lab._readings import tally
+from headcount.report._readings import specification_curve
 from headcount.report._tables import chance_sentence
 from headcount.report.site import FigureResult, figure_results
-from tools import unconfirmed
+from tools import pictures, unconfirmed
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "verdicts"
@@ -31,41 +33,58 @@ NUMBERS = ("claim", "outcome", "value", "interval")
 KEPT = ("figure", "scale", "seeds", "options", "settings", "stand_in", "verdicts")
 
 
-def collect(folders: list[Path]) -> dict[str, Any]:
-    """Figure -> its best reproduction in the default reading, and the others beside it."""
+def results(folders: list[Path]) -> dict[str, list[FigureResult]]:
+    """Figure -> its reproductions, the best first: in the default reading, at the largest scale.
+
+    A figure without one in the default reading is left out: what it would tell was looked for.
+    """
     found = [r for folder in folders for r in figure_results(Store(folder)) if r.scale != "smoke"]
-    found.sort(key=lambda r: (-SCALES.index(r.scale), len(r.unusual)))
-    best: dict[str, Any] = {}
+    found.sort(key=lambda r: (not _default(r), -SCALES.index(r.scale), len(r.unusual)))
+    best: dict[str, list[FigureResult]] = {}
     for result in found:
-        if result.id not in best:
-            own = [one for one in found if one.id == result.id]
-            best[result.id] = {name: result.content[name] for name in KEPT} | _readings(own)
+        if result.id in best or _default(result):
+            best.setdefault(result.id, []).append(result)
     return dict(sorted(best.items()))
 
 
-def _readings(own: list[FigureResult]) -> dict[str, Any]:
-    """The readings of a figure at the largest scale that has more than one; the best first."""
-    chosen: list[FigureResult] = []
-    for scale in dict.fromkeys(result.scale for result in own):
-        first = next(result for result in own if result.scale == scale)
-        found = [result for result in own if result.is_reading_of(first.content)]
-        if not chosen or len(found) > 1:
-            chosen = found
-        if len(chosen) > 1:
-            break
-    listed: list[dict[str, Any]] = []
-    for result in chosen:
-        reading = {"options": _options(result), "verdicts": result.content["verdicts"]}
-        if reading["options"] not in [one["options"] for one in listed]:
-            listed.append(reading)
-    found = {"readings_scale": chosen[0].scale, "robustness": robustness(listed)}
-    return {**found, "readings": [_short(reading) for reading in listed]}
+def collect(folders: list[Path]) -> dict[str, Any]:
+    """Figure -> its best reproduction in the default reading, and the others beside it."""
+    return {name: _entry(own) for name, own in results(folders).items()}
+
+
+def _entry(own: list[FigureResult]) -> dict[str, Any]:
+    readings = _readings(own)
+    found = {name: own[0].content[name] for name in KEPT}
+    found |= {"readings_scale": readings[0]["scale"], "robustness": robustness(readings)}
+    return {**found, "readings": [_short(reading) for reading in readings]}
+
+
+def _readings(own: list[FigureResult]) -> list[dict[str, Any]]:
+    """The readings of a figure, the default first, at the scale that has most of them."""
+    most: list[dict[str, Any]] = []
+    for first in filter(_default, own):
+        listed: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for one in (first, *(r for r in own if r.is_reading_of(first.content))):
+            options = _options(one)
+            listed.setdefault(
+                tuple(sorted(options.items())),
+                {"options": options, "verdicts": one.content["verdicts"], "scale": one.scale},
+            )
+        if len(listed) > len(most):
+            most = list(listed.values())
+    return most
+
+
+def _default(result: FigureResult) -> bool:
+    """Whether every open choice is ours."""
+    axes = result.figure.axes if result.figure else {}
+    return all(_options(result)[name] == axis.ours for name, axis in axes.items())
 
 
 def _short(reading: dict[str, Any]) -> dict[str, Any]:
     """A reading with the numbers of its verdicts alone: words and sources are those above."""
     own = [{name: v.get(name) for name in NUMBERS} for v in reading["verdicts"]]
-    return {**reading, "verdicts": own}
+    return {"options": reading["options"], "verdicts": own}
 
 
 def _options(result: FigureResult) -> dict[str, str]:
@@ -135,8 +154,19 @@ def with_table(readme: str, entries: dict[str, Any]) -> str:
     return f"{before}{START}\n{table(entries)}\n{END}{rest.partition(END)[2]}"
 
 
+def draw(found: dict[str, list[FigureResult]], chosen: dict[str, Any]) -> None:
+    """Pictures of what was found in the folders and is not left behind what is on file."""
+    for name, own in found.items():
+        if chosen[name]["verdicts"] == own[0].content["verdicts"] and "figure.png" in own[0].files:
+            pictures.write(name, own[0].files["figure.png"])
+            if len(readings := _readings(own)) > 1:
+                pictures.write(name, specification_curve(readings)["png"], "-readings")
+
+
 if __name__ == "__main__":
-    chosen = merged(on_file(), collect([Path(f) for f in sys.argv[1:]]))
+    given = [Path(folder) for folder in sys.argv[1:]]
+    chosen = merged(on_file(), collect(given))
     write(chosen)
+    draw(results(given), chosen)
     README.write_text(with_table(README.read_text(encoding="utf-8"), chosen), encoding="utf-8")
     unconfirmed.write_pages(chosen)
