@@ -10,26 +10,26 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 BYTES = 40_000
-"""Most of one picture."""
-_WIDTHS, _QUALITIES = (800, 640, 520), (80, 60, 40, 20)
+"""What a picture should not exceed."""
+_SIZES = ((800, 80), (800, 50), (640, 50), (640, 25), (480, 25), (360, 25), (240, 10))
+"""Width and quality, the best first."""
 
 
 def small(png: bytes) -> bytes:
-    """A picture on white of at most BYTES, as wide and as good as that allows."""
+    """A picture on white within BYTES, as wide and as good as that allows."""
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as drawn:
         white = Image.new("RGBA", drawn.size, "white")
         white.alpha_composite(drawn.convert("RGBA"))
-    for width in _WIDTHS:
+    for width, quality in _SIZES:
         size = width, round(white.height * width / white.width)
+        made = io.BytesIO()
         scaled = white.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-        for quality in _QUALITIES:
-            made = io.BytesIO()
-            scaled.save(made, "WEBP", quality=quality, method=6)
-            if made.tell() <= BYTES:
-                return made.getvalue()
-    raise ValueError(f"the picture of {len(png)} bytes does not fit into {BYTES}")
+        scaled.save(made, "WEBP", quality=quality, method=6)
+        if made.tell() <= BYTES:
+            break
+    return made.getvalue()
 
 
 def name_of(figure: str, kind: str = "") -> str:

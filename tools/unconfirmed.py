@@ -68,7 +68,13 @@ def choices_tried(entry: Entry) -> dict[str, list[str]]:
         for name, value in reading["options"].items():
             if value not in values.setdefault(name, []):
                 values[name].append(value)
-    return {name: own for name, own in values.items() if len(own) > 1}
+    axes = figures[entry["figure"]].axes
+    known = {name: list(axes[name].values) if name in axes else own for name, own in values.items()}
+    return {
+        name: sorted(own, key=[*known[name], *own].index)
+        for name, own in values.items()
+        if len(own) > 1
+    }
 
 
 def _tried(entry: Entry) -> str:
