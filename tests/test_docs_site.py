@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import io
 import json
 import re
 import shlex
 import typing
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
-from tools import docs_api, docs_gallery, docs_site, notebooks, pictures
+from tools import docs_api, docs_gallery, docs_site, notebooks
 from tools.docs_words import escape, typeset
 
 from headcount.cli import app
@@ -94,7 +91,9 @@ VERDICT = {
 }
 
 
-def test_a_card_has_picture_sentence_outcome_and_readings(monkeypatch, tmp_path) -> None:
+def test_a_card_has_picture_sentence_outcome_and_readings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     entry = {"figure": "arda2026/fig1", "scale": "paper", "seeds": [0, 1], "verdicts": [VERDICT]}
     entry["readings"] = [{}, {}]
     monkeypatch.setattr(docs_gallery, "picture_of", lambda *_, **__: "")
@@ -104,22 +103,9 @@ def test_a_card_has_picture_sentence_outcome_and_readings(monkeypatch, tmp_path)
     assert "the paper's: 1 confirmed (paper scale, 2 seeds, 2 readings)" in text
     assert "Not run" in "\n".join(docs_gallery.card(figures["arda2026/fig1"], None))
     monkeypatch.undo()
-    assert "compare-width." in "\n".join(docs_gallery.card(figures["compare/width"], None))
-
-
-def test_pictures_that_ship_are_small_and_stand_on_card_and_page(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
-    noise = np.random.default_rng(0).integers(0, 255, (900, 1600, 4), np.uint8)
-    drawn = io.BytesIO()
-    Image.fromarray(noise, "RGBA").save(drawn, "PNG")
-    for kind in ("", "-readings"):
-        pictures.write("arda2026/fig1", drawn.getvalue(), kind)
-        path = tmp_path / docs_gallery.picture_of("arda2026/fig1", tmp_path, kind)
-        assert path.name == f"arda2026-fig1{kind}.webp"
-        assert path.stat().st_size <= pictures.BYTES
-    assert docs_gallery.picture_of("arda2026/fig2", tmp_path) == ""
-    shipped = [*(ROOT / "docs" / "pictures").glob("*")]
-    assert all(path.stat().st_size <= pictures.BYTES for path in shipped)
+    assert "pictures/compare-width.png" in "\n".join(
+        docs_gallery.card(figures["compare/width"], None)
+    )
 
 
 def test_a_drawing_puts_the_numbers_in_their_order() -> None:
@@ -134,6 +120,17 @@ def test_a_drawing_puts_the_numbers_in_their_order() -> None:
     mark = float(re.search(r'class="mark confirmed" x="([\d.]+)"', svg)[1])
     assert band[0] == 0  # open below: it begins at the edge
     assert line[0] < mark < line[0] + line[1] < band[1]
+
+
+def test_negative_numbers_have_a_place_and_stars_stay_stars() -> None:
+    slope = {"interval": [-0.6, -0.4], "expected": [-0.65, -0.35], "scale": "log"}
+    claim = "every H finds W* and U*"
+    svg = docs_gallery.drawing([{**VERDICT, **slope, "claim": claim, "sentence": claim}])
+    mark = float(re.search(r'class="mark confirmed" x="([\d.]+)"', svg)[1])
+    assert 100 < mark < 220  # in the middle of its row, though compared on logarithms
+    import markdown
+
+    assert "<em>" not in markdown.markdown(svg)
 
 
 def test_every_figure_has_a_card(pages: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tools import mutants as driver
 from tools import ran
 from tools.bench import Workshop, measure
+from tools.likeness import Likeness
 from tools.mutations import Mutant, mutants_of
 
 SOURCE = '''"""A docstring with 1 < 2."""
@@ -123,6 +124,28 @@ def test_the_tests_that_run_little_but_the_function_come_first(tmp_path: Path) -
     assert tests.concerning("p.py", "f", lambda test: "close" in test)[0] == "t/a.py::broad"
     assert tests.concerning("q.py", "3", lambda test: "elsewhere" in test) == ["t/a.py::broad"]
     assert tests.concerning("t/x.py", "3", lambda test: False) == []
+    assert tests.concerning("p.py", "f", lambda test: False, wide=False) == found[:2]
+    assert tests.concerning("p.py", "f", lambda test: False, budget=0.15) == found[:1]
+    assert ran.functions(SHORT) == {"f", "f.inner", "f.C.g"}
+
+
+def test_the_files_of_tests_that_use_the_same_words_come_first() -> None:
+    texts = {
+        "tests/theory/test_conformance.py": "claims of papers",
+        "tests/papers/wu2023/test_runs.py": "from headcount.papers import wu2023; descent(rate)",
+        "tests/lab/test_lab_costs.py": "from headcount.lab import cost; descent(rate)",
+        "tests/lab/test_lab_files.py": "from headcount.lab import Store",
+    }
+    likeness = Likeness(texts)
+    source = "def descent(rate): ..."
+    found = likeness.likely("papers/wu2023/claims/rates.py", "descent", source)
+    assert [name.split("/")[-1] for name in found[:3]] == [
+        "test_runs.py",
+        "test_conformance.py",
+        "test_lab_costs.py",
+    ]
+    assert likeness.likely("lab/_costs.py", "cost", source)[0] == "tests/lab/test_lab_costs.py"
+    assert likeness.likely("lab/_files.py", "x", "class Store:")[0].endswith("lab_files.py")
 
 
 def test_timeouts_and_equivalents_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,9 +212,9 @@ def test_planted_bugs_in_a_copy_are_caught(tmp_path: Path) -> None:
         "def test_that_fails_without_a_bug():\n    assert double(1) == 3\n"
     )
     shop = Workshop(tmp_path / "work", tmp_path / "root")
-    shop.record(1)
     chosen = driver.chosen(shop.tree, driver.sources(shop.tree), None, "")
     rows = list(measure(shop, chosen))
+    shop.close()
     outcomes = {row["mutant"].split(": ", 1)[1]: row["outcome"] for row in rows}
     assert outcomes == {
         "2 * x -> (2 / x)": "killed",
@@ -207,6 +230,5 @@ def test_planted_bugs_in_a_copy_are_caught(tmp_path: Path) -> None:
     assert (tmp_path / "work/worker-0/src/headcount/theory/_count.py").read_text() == source
     (tmp_path / "root/src/headcount/theory/_count.py").write_text("changed = 1\n")
     again = Workshop(tmp_path / "work", tmp_path / "root")
-    again.record(1)
     assert again.tests.seconds.keys() == shop.tests.seconds.keys()
     assert driver.chosen(again.tree, driver.sources(again.tree), None, "") == chosen

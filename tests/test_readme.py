@@ -139,6 +139,39 @@ def test_the_best_reproduction_is_shown(tmp_path):
     assert "| paper, 2 | 0 / 0 / 0 / 0 | 0 / 0 / 1 / 0 | 2 |" in line
 
 
+def test_a_row_without_numbers_is_spoken_of_only_where_there_is_one():
+    entry = {"scale": "quick", "seeds": [0], "verdicts": [], "readings": [{}]}
+    all_of_them = {n: entry for n in lab.figures if n.split("/")[0] in papers.ours}
+    assert "A row without numbers" not in verdicts.table(all_of_them)
+    assert "A row without numbers" in verdicts.table({"arda2026/fig1": entry})
+
+
+def test_the_picture_of_a_run_on_file_goes_to_the_docs(tmp_path):
+    from PIL import Image
+
+    lab.Store(tmp_path).prepare()
+    folder = tmp_path / "figures" / "arda2026-fig1" / "quick"
+    folder.mkdir(parents=True)
+    content = {"figure": "arda2026/fig1", "scale": "quick", "seeds": [0, 1], "options": {}}
+    verdict = {"claim": "a", "outcome": "confirmed", "sentence": "b"}
+    (folder / "verdicts.json").write_text(json.dumps({**content, "verdicts": [verdict]}))
+    Image.new("RGB", (2070, 900), "white").save(folder / "figure.png")
+    found, place = verdicts.collect([tmp_path]), tmp_path / "pictures"
+    assert verdicts.write_pictures([tmp_path], found, place) == ["arda2026/fig1"]
+    with Image.open(place / "arda2026-fig1.png") as small:
+        assert small.size == (verdicts.PIXELS, 450)
+    assert not (place / "arda2026-fig1-readings.png").exists()
+    content["options"], verdict["interval"] = {"step": "code"}, [0.0, 1.0]
+    (folder / "code").mkdir()
+    verdict |= {"value": 0.5, "expected": [0.0, None], "source": SOURCE}
+    (folder / "code" / "verdicts.json").write_text(json.dumps({**content, "verdicts": [verdict]}))
+    assert verdicts.write_pictures([tmp_path], found, place) == ["arda2026/fig1"]
+    with Image.open(place / "arda2026-fig1-readings.png") as small:
+        assert small.width == verdicts.PIXELS
+    other = {"arda2026/fig1": found["arda2026/fig1"] | {"scale": "paper"}}
+    assert verdicts.write_pictures([tmp_path], other, place) == []  # not the run on file
+
+
 def test_readings_come_from_the_largest_scale_that_has_others(tmp_path):
     lab.Store(tmp_path).prepare()
     for place, scale, options in (

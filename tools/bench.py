@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from tools import ran
 from tools.forks import IMPORT_AFRESH, Forks
+from tools.likeness import Likeness
 from tools.mutations import Mutant
 
 Work = TypeVar("Work")
@@ -32,8 +33,10 @@ LEFT_OUT = ("test_lab_chaos.py", "test_lab_kill.py", "test_newcomer.py")
 """Minutes of processes that are killed, which test the whole and not a line of it."""
 AS_USERS = ("train", "run", "seed_parts", "devices", "memory")
 """Tests of training that compare bits and compile as users do."""
-LONGEST = (1500.0, 3600.0)
+LONGEST = (1500.0, 7200.0)
 """Seconds of processor and clock that a file of tests may take when it is recorded."""
+ROUNDS = (1, 2, 4)
+"""A mutant that survives is tried again when so many of the likeliest files are recorded."""
 
 
 class Workshop:
@@ -53,7 +56,11 @@ class Workshop:
             "PYTHONDONTWRITEBYTECODE": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        self.tests = ran.Tests()
+        self.ran.mkdir(exist_ok=True)
+        self.tests = ran.Tests.read(self.ran)
+        self.likeness = Likeness({n: (self.tree / n).read_text() for n in self._files()})
+        self.recording: _Recording | None = None
+        self.lock = threading.Lock()
 
     def forks(self, tree: Path, *, quick: bool, warm: bool) -> Forks:
         """A process that runs tests of a copy of the tree."""
@@ -61,22 +68,42 @@ class Workshop:
         paths = {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
         return Forks(tree, {**self.environment, **flags, **paths}, warm=warm)
 
-    def record(self, workers: int) -> None:
-        """Run all tests once, in a copy whose functions note that they run, and read it."""
-        self.ran.mkdir(exist_ok=True)
+    def _files(self) -> list[str]:
+        """The files of tests that may be run."""
         found = [p for name in RECORDED for p in (self.tree / "tests").glob(name)]
         files = [
             p for above in found for p in ([above] if above.is_file() else above.rglob("*.py"))
         ]
-        names = [str(p.relative_to(self.tree)) for p in files if p.name.startswith("test_")]
-        missing = [
-            n for n in names if n.split("/")[-1] not in LEFT_OUT and not self._of(n).exists()
-        ]
-        if missing:
-            tree = copied(self.tree, self.folder / "noting")
-            ran.instrument(tree / "src" / "headcount")
-            list(in_threads(workers, sorted(missing), lambda: _Recording(self, tree)))
-        self.tests = ran.Tests.read(self.ran)
+        wanted = [p for p in files if p.name.startswith("test_") and p.name not in LEFT_OUT]
+        return sorted(str(p.relative_to(self.tree)) for p in wanted)
+
+    def likely(self, mutant: Mutant) -> list[str]:
+        """The files of tests, those that likely run the function of a mutant first."""
+        source = (self.tree / "src" / "headcount" / mutant.path).read_text()
+        return self.likeness.likely(mutant.path, mutant.function, source)
+
+    def is_called(self, mutant: Mutant) -> bool:
+        """The change is in a function, whose calls are noted; not in what runs at import."""
+        source = (self.tree / "src" / "headcount" / mutant.path).read_text()
+        return mutant.function in ran.functions(source)
+
+    def record(self, tests: Sequence[str]) -> None:
+        """Run files of tests, once each, in a copy whose functions note that they run."""
+        with self.lock:
+            missing = [test for test in tests if not self._of(test).exists()]
+            if missing and self.recording is None:
+                tree = copied(self.tree, self.folder / "noting")
+                ran.instrument(tree / "src" / "headcount")
+                self.recording = _Recording(self, tree)
+            for test in missing:
+                assert self.recording is not None
+                self.recording(test)
+                self.tests.add(self._of(test))
+
+    def close(self) -> None:
+        """End the processes."""
+        if self.recording is not None:
+            self.recording.close()
 
     def _of(self, test: str) -> Path:
         return self.ran / f"{test.replace('/', '-')}.jsonl"
@@ -153,27 +180,59 @@ class Bench:
         return self.sound[test]
 
     def outcome(self, mutant: Mutant) -> tuple[str, str]:
-        """killed, survived or timeout; and the test that caught it."""
-        while True:
-            tests = self.shop.tests.concerning(
-                mutant.path, mutant.function, lambda test: not self.sound.get(test, True)
-            )
-            known = self.killers.setdefault(f"{mutant.path}:{mutant.function}", [])
-            tests = [*known, *(test for test in tests if test not in known)]
-            found = self._tried(mutant, tests) if tests else ""
-            if not found:
-                return "timeout" if found is None else "survived", ""
-            if "::" not in found:  # a file, or pytest itself: with all these tests
-                sound = self.failing(["--collect-only", *tests], changed="") == ""
-                if not sound:
-                    raise SystemExit(f"these tests cannot be collected without a bug: {tests}")
-                return "killed", found
-            if self.is_sound(found):
-                if found not in known:
-                    known.insert(0, found)
-                return "killed", found
-            if found in known:
-                known.remove(found)
+        """killed, survived or timeout; and the test that caught it.
+
+        The tests that concern it are chosen among those of the likeliest files; of more files, as
+        long as it survives.
+        """
+        likely, tried, left = self.shop.likely(mutant), set[str](), 0.0
+        for count in ROUNDS:
+            self.shop.record(likely[:count])
+            left += ran.BUDGET / len(ROUNDS)
+            wide = count == ROUNDS[-1] or not self.shop.is_called(mutant)
+            while tests := self._next(mutant, tried, left, wide):
+                found = self._tried(mutant, tests)
+                if found is None:
+                    return "timeout", ""
+                if found and self._really(found, mutant, tests):
+                    return "killed", found
+                if not found:
+                    tried.update(tests)
+                    left -= sum(self.shop.tests.seconds.get(test, 0.0) for test in tests)
+                    break
+        return "survived", ""
+
+    def _next(self, mutant: Mutant, tried: set[str], left: float, wide: bool) -> list[str]:
+        """Tests to try: those that caught another mutant of this function, then others."""
+        known = [test for test in self.killers.get(self._place(mutant), ()) if test not in tried]
+        others = self.shop.tests.concerning(
+            mutant.path,
+            mutant.function,
+            lambda test: test in tried or not self.sound.get(test, True),
+            budget=left,
+            wide=wide,
+        )
+        return [*known, *(test for test in others if test not in known)]
+
+    @staticmethod
+    def _place(mutant: Mutant) -> str:
+        return f"{mutant.path}:{mutant.function}"
+
+    def _really(self, found: str, mutant: Mutant, tests: Sequence[str]) -> bool:
+        """The failure is the mutant's: the test passes without it."""
+        if "::" not in found:  # a file, or pytest itself: with all these tests
+            sound = self.failing(["--collect-only", *tests], changed="") == ""
+            if not sound:
+                raise SystemExit(f"these tests cannot be collected without a bug: {tests}")
+            return True
+        known = self.killers.setdefault(self._place(mutant), [])
+        if self.is_sound(found):
+            if found not in known:
+                known.insert(0, found)
+            return True
+        if found in known:
+            known.remove(found)
+        return False
 
     def _tried(self, mutant: Mutant, tests: Sequence[str]) -> str | None:
         for quick in (True, False):

@@ -1,8 +1,8 @@
 """The gallery of the documentation: every figure as a card, from the verdicts that ship.
 
-A card has the picture `docs/pictures/<paper>-<figure>.webp` where there is one. Otherwise it is
-drawn here from docs/verdicts: for each sentence the expected range as a band, the interval as a
-line, and a mark for the outcome. A figure without a file of verdicts says so.
+A card has the picture `docs/pictures/<paper>-<figure>.png`, from tools.verdicts. Where there is
+none, one is drawn here from docs/verdicts: for each sentence the expected range as a band, the
+interval as a line, and a mark for the outcome. A figure without a file of verdicts says so.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from headcount.lab import CONFIRMED, INCONCLUSIVE, NOT_CONFIRMED, NOT_JUDGED
 from headcount.lab._findings import KINDS
 from headcount.lab._readings import tally
 
-from . import pictures
 from .docs_words import escape, table, typeset
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -38,9 +38,9 @@ def on_file(folder: Path = DOCS / "verdicts") -> dict[str, Entry]:
 
 
 def picture_of(figure: str, folder: Path = DOCS, kind: str = "") -> str:
-    """The file in docs/ that shows a figure, or its readings; empty where none ships."""
-    names = (pictures.name_of(figure, kind), *([f"{figure.replace('/', '-')}.png"] * (not kind)))
-    return next((name for name in names if (folder / name).is_file()), "")
+    """The file in docs/ that shows a figure, or its "-readings"; empty where none ships."""
+    name = f"pictures/{figure.replace('/', '-')}{kind}.png"
+    return name if (folder / name).is_file() else ""
 
 
 def sorted_verdicts(entry: Entry) -> list[Entry]:
@@ -65,8 +65,8 @@ def _row(verdict: Entry, number: int) -> str:
     short = words if len(words) <= _LETTERS else words[: _LETTERS - 1].rstrip() + "…"
     css = outcome.replace(" ", "-")
     parts = [
-        f"<g><title>{html.escape(verdict.get('sentence') or words)}</title>",
-        f'<text x="0" y="{top + 13}">{html.escape(short)}</text>',
+        f"<g><title>{_literal(verdict.get('sentence') or words)}</title>",
+        f'<text x="0" y="{top + 13}">{_literal(short)}</text>',
         f'<rect class="axis" x="0" y="{top + 27}" width="{_WIDTH - 20}" height="1"/>',
     ]
     place = _axis(verdict)
@@ -86,19 +86,25 @@ def _row(verdict: Entry, number: int) -> str:
     return "".join([*parts, mark, "</g>"])
 
 
+def _literal(text: str) -> str:
+    """These characters in the midst of Markdown, which would read U* and W* as emphasis."""
+    return re.sub(r"[\\*_`\[\]~^]", lambda c: f"&#{ord(c[0])};", html.escape(text))
+
+
 def _axis(verdict: Entry) -> Callable[[float], float] | None:
     """A number's place along the row, infinite ones at its ends; None without a value."""
     if verdict["value"] is None:
         return None
-    log = verdict["scale"] == "log"
+    ends = (verdict["value"], *verdict["interval"], *verdict["expected"])
+    usable = [x for x in ends if x is not None and math.isfinite(x)]
+    if not usable:
+        return None
+    # Slopes and changes of logarithms are compared on logarithms too, and are often negative.
+    log = verdict["scale"] == "log" and min(usable) > 0
 
     def seen(number: float) -> float:
         return math.log10(number) if log else float(number)
 
-    ends = (verdict["value"], *verdict["interval"], *verdict["expected"])
-    usable = [x for x in ends if x is not None and math.isfinite(x) and (x > 0 or not log)]
-    if not usable:
-        return None
     low, high = min(map(seen, usable)), max(map(seen, usable))
     margin = 0.15 * (high - low) or 1.0
     low, high = low - margin, high + margin
@@ -132,7 +138,7 @@ def card(figure: Any, entry: Entry | None) -> list[str]:
     shipped = picture_of(figure.id)
     verdicts = sorted_verdicts(entry) if entry else []
     if shipped:
-        lines += [f"    [![{escape(figure.title)}]({shipped})]({page})", ""]
+        lines += [f"    [![{escape(figure.title)}]({shipped}){{ loading=lazy }}]({page})", ""]
     elif verdicts:
         lines += [f"    {drawing(verdicts)}", ""]
     quoted = [v["source"] for v in verdicts if v["source"]["kind"] == "paper"]
@@ -162,7 +168,7 @@ def gallery_page(figures: Mapping[str, Any], stored: Mapping[str, Entry]) -> str
         own = [figure for name, figure in figures.items() if name.startswith(f"{key}/")]
         if own:
             lines += ["", f"## {key}", "", escape(f"{paper.citation}: {paper.title}")]
-            lines += ["", '<div class="grid cards" markdown>', ""]
+            lines += ["", '<div class="grid cards gallery" markdown>', ""]
             for figure in own:
                 lines += card(figure, stored.get(figure.id))
             lines += ["</div>"]

@@ -4,13 +4,14 @@
 
 Each mutant is one small wrong change of one source file (`tools/mutations.py`), made in a copy of
 the tree; one of the tests that concern it must fail, and pass again without the change. Which tests
-concern it is known from a run of all of them (`tools/ran.py`). Timeouts do not count, nor do the
-survivors that are argued to be equivalent (`tools/equivalent.json`). All mutants are put in a
-random order by hashing their names with the seed and tried in that order: a run that was cut short
-is a random sample too, and changes elsewhere in the sources leave it as it is. One draw is kept in
-docs/mutants.json, from which docs/mutants.md is made; another seed begins another one. The score is
-that of the first try. Survivors that are tried again, when there are tests for them, do not change
-it. Files that are named are looked at and not written down.
+concern it is known from a run of the files of tests that are likeliest to run it (`tools/ran.py`,
+`tools/likeness.py`), not of all: a score so measured can be too low, not too high. Timeouts do not
+count, nor do the survivors that are argued to be equivalent (`tools/equivalent.json`). All mutants
+are put in a random order by hashing their names with the seed and tried in that order: a run that
+was cut short is a random sample too, and changes elsewhere in the sources leave it as it is. One
+draw is kept in docs/mutants.json, from which docs/mutants.md is made; another seed begins another
+one. The score is that of the first try. Survivors that are tried again, when there are tests for
+them, do not change it. Files that are named are looked at and not written down.
 
 A draw works in a folder of its own, on a copy of the tree as it was at the start: the same command
 goes on where it was cut short, whatever has changed since. --afresh takes a new copy.
@@ -205,12 +206,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif not given.files:
         mutants = [m for m in mutants if m.name not in outcomes]
     names = {mutant.name for mutant in chosen(shop.tree, sources(shop.tree), None, seed)}
-    shop.record(given.workers)
     seen = []
     for row in measure(shop, mutants, given.workers):
         print(f"{row['outcome']:9s} {row['mutant']} {row['by']}", file=sys.stderr, flush=True)
         seen.append(row)
         rows = seen if given.files else record(row, seed, names)
+    shop.close()
     killed, counted = score(rows)
     print(f"killed {killed} of {counted}")
     return int(killed < GOAL * counted)

@@ -1,6 +1,6 @@
 """Which functions of the package each test runs, from one run of the tests.
 
-The tests run once in a copy of the tree whose functions say that they run, in worker processes and
+Tests run once in a copy of the tree whose functions say that they run, in worker processes and
 commands too. Tests that run the function of a mutant concern it: those that run little else first,
 then those that run other functions of its file, then those of its folder: as many as are cheap.
 """
@@ -60,6 +60,16 @@ def instrumented(path: str, source: str) -> str:
         between = "; " if simple else "\n" + before
         lines[row - 1] = f"{before}__ran__({f'{path}:{name}'!r}){between}{after}"
     return "".join(lines)
+
+
+def beside(path: str) -> str:
+    """The folder of a source, without the last part of a paper's: tests have none for it."""
+    return path.rpartition("/")[0].removesuffix("/figures").removesuffix("/claims")
+
+
+def functions(source: str) -> set[str]:
+    """The names of all functions that `instrumented` lets say that they run."""
+    return {name for _, name in _starts(ast.parse(source).body, "")}
 
 
 def _starts(body: list[ast.stmt], within: str) -> Iterator[tuple[ast.stmt, str]]:
@@ -124,9 +134,13 @@ class Tests:
         """From the files that `Recorder` wrote."""
         self = cls()
         for file in sorted(folder.glob("*.jsonl")):
-            for line in file.read_text().splitlines():
-                self._add(json.loads(line))
+            self.add(file)
         return self
+
+    def add(self, file: Path) -> None:
+        """What `Recorder` wrote of one file of tests."""
+        for line in file.read_text().splitlines():
+            self._add(json.loads(line))
 
     def _add(self, row: dict[str, Any]) -> None:
         test = row["test"]
@@ -137,16 +151,28 @@ class Tests:
         for path in {function.partition(":")[0] for function in row["functions"]}:
             self.of_file.setdefault(path, []).append(test)
 
-    def concerning(self, path: str, function: str, without: Callable[[str], bool]) -> list[str]:
-        """The tests for a change in this function: the likely and cheap ones first."""
-        folder = f"tests/{path.rpartition('/')[0].removesuffix('/figures')}/"
+    def concerning(
+        self,
+        path: str,
+        function: str,
+        without: Callable[[str], bool],
+        *,
+        budget: float = BUDGET,
+        wide: bool = True,
+    ) -> list[str]:
+        """The tests for a change in this function: the likely and cheap ones first.
+
+        As many as take so many seconds. Unless `wide`, only those that run the function.
+        """
+        folder = f"tests/{beside(path)}/"
         tiers = (
             self.of_function.get(f"{path}:{function}", []),
             self.of_file.get(path, []),
             [test for test in self.seconds if test.startswith(folder)],  # of what ran at import
         )
-        ordered = dict.fromkeys(t for tier in tiers for t in self._spread(tier) if not without(t))
-        chosen, left = list[str](), BUDGET
+        used = tiers if wide else tiers[:1]
+        ordered = dict.fromkeys(t for tier in used for t in self._spread(tier) if not without(t))
+        chosen, left = list[str](), budget
         for test in ordered:
             if not chosen or self.seconds[test] <= left:
                 chosen.append(test)

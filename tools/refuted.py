@@ -16,6 +16,7 @@ def table(readme: str) -> str:
     """One row for each paper; its figures, the last column, stay as they are."""
     from headcount.theory import claims, errata, refuted_by_role
     from headcount.theory._forms import BRIEFLY
+    from headcount.theory._refuted import refuted_in_words
 
     roles = [role for role in BRIEFLY if role not in ("assumption", "ours")]
     heads = ["paper", "claims", *(BRIEFLY[role] for role in roles), "notes on the text", "figures"]
@@ -24,10 +25,10 @@ def table(readme: str) -> str:
     for line in readme.partition(START)[2].partition(END)[0].splitlines():
         if line.startswith("| `"):
             key, figures = line.split("`")[1], line.split("|")[-2].strip()
-            counts = refuted_by_role(key)
-            counts["informal"] += counts["assumption"]
+            counts, told = refuted_by_role(key), refuted_in_words(key)
+            told["informal"] = str(counts["informal"] + counts["assumption"])
             notes = len(errata.of_paper(key))
-            numbers = [len(claims.of_paper(key)), *(counts[role] for role in roles), notes]
+            numbers = [len(claims.of_paper(key)), *(told[role] for role in roles), notes]
             rows.append(f"| `{key}` | {' | '.join(map(str, numbers))} | {figures} |")
     return "\n".join(rows)
 

@@ -1,15 +1,16 @@
-"""`python -m tools.verdicts RESULTS...`: docs/verdicts/<figure>.json, and what is made from them.
+"""`python -m tools.verdicts RESULTS...`: docs/verdicts/<figure>.json, and what goes with them.
 
 Reads results folders. The file of a figure holds its best reproduction in the default reading
 (paper scale before quick) with every sentence, number, interval, outcome and source, and beside it
 `readings`: what the same sentences gave under every other reading, at `readings_scale`, the one
 with most of them. What is on file stays where the folders have nothing at its scale or above.
-README's table and the pages of figures are made from the files, which tests compare, and the
-pictures of the gallery from the folders.
+README's table and the pages of figures are made from the files; tests keep them equal. The pictures
+of each run that is on file, and of its readings, go to docs/pictures, small enough for a page.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -23,18 +24,26 @@ from headcount.lab._readings import tally
 from headcount.report._readings import specification_curve
 from headcount.report._tables import chance_sentence
 from headcount.report.site import FigureResult, figure_results
-from tools import pictures, unconfirmed
+from tools import unconfirmed
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "verdicts"
+PICTURES = ROOT / "docs" / "pictures"
+PIXELS, COLOURS = 1035, 128
+"""Half the size at which figures are drawn, and enough colours for lines and maps: 40 kB each."""
 README = ROOT / "README.md"
 START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
 NUMBERS = ("claim", "outcome", "value", "interval")
 KEPT = ("figure", "scale", "seeds", "options", "settings", "stand_in", "verdicts")
 
 
-def results(folders: list[Path]) -> dict[str, list[FigureResult]]:
-    """Figure -> its reproductions, the best first: in the default reading, at the largest scale.
+def collect(folders: list[Path]) -> dict[str, Any]:
+    """Figure -> its best reproduction in the default reading, and the others beside it."""
+    return {name: _entry(own) for name, own in reproductions(folders).items()}
+
+
+def reproductions(folders: list[Path]) -> dict[str, list[FigureResult]]:
+    """Figure -> what the folders hold above smoke scale, the largest in the default reading first.
 
     A figure without one in the default reading is left out: what it would tell was looked for.
     """
@@ -45,11 +54,6 @@ def results(folders: list[Path]) -> dict[str, list[FigureResult]]:
         if result.id in best or _default(result):
             best.setdefault(result.id, []).append(result)
     return dict(sorted(best.items()))
-
-
-def collect(folders: list[Path]) -> dict[str, Any]:
-    """Figure -> its best reproduction in the default reading, and the others beside it."""
-    return {name: _entry(own) for name, own in results(folders).items()}
 
 
 def _entry(own: list[FigureResult]) -> dict[str, Any]:
@@ -117,18 +121,52 @@ def write(entries: dict[str, Any], folder: Path = FOLDER) -> None:
         path.write_text(json_text(entry) + "\n", encoding="utf-8")
 
 
+def write_pictures(
+    folders: list[Path], entries: dict[str, Any], place: Path = PICTURES
+) -> list[str]:
+    """Pictures of every run that an entry was made from, and of its readings; its figures."""
+    place.mkdir(exist_ok=True)
+    drawn: list[str] = []
+    for name, (best, *others) in reproductions(folders).items():
+        source, entry = best.folder / "figure.png", entries.get(name)
+        if entry is None or not source.is_file():
+            continue
+        if all(json.loads(json_text(best.content[kept])) == entry[kept] for kept in KEPT):
+            path = place / f"{name.replace('/', '-')}.png"
+            path.write_bytes(small(source.read_bytes()))
+            if len(readings := _readings([best, *others])) > 1:
+                curve = specification_curve(readings)["png"]
+                path.with_stem(f"{path.stem}-readings").write_bytes(small(curve))
+            drawn.append(name)
+    return drawn
+
+
+def small(png: bytes) -> bytes:
+    """A picture with fewer pixels and colours."""
+    from PIL import Image
+
+    made = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
+        size = PIXELS, round(image.height * PIXELS / image.width)
+        scaled = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    scaled.quantize(COLOURS).save(made, "PNG", optimize=True)
+    return made.getvalue()
+
+
 def table(entries: dict[str, Any]) -> str:
     """One row for each figure, in Markdown: outcomes by whose sentence was judged."""
     short = " / ".join(OUTCOMES)
+    known = {name: f for name, f in figures.items() if name.split("/")[0] in papers.ours}
+    words = f"Verdicts are counted as {short}, apart for the paper's sentences and our own "
+    words += "expectations; checks of the runs count for neither."
+    if not set(known) <= set(entries):
+        words += " A row without numbers was not run since verdicts have sources."
     rows = [
-        f"Verdicts are counted as {short}, apart for the paper's sentences and our own "
-        "expectations; checks of the runs count for neither. A row without numbers was not run "
-        "since verdicts have sources.",
+        words,
         "",
         "| figure | what it shows | scale, seeds | the paper's | ours | readings |",
         "|---|---|---|---|---|---|",
     ]
-    known = {name: f for name, f in figures.items() if name.split("/")[0] in papers.ours}
     for name, figure in sorted(known.items()):
         entry = entries.get(name)
         if entry is None:
@@ -154,19 +192,9 @@ def with_table(readme: str, entries: dict[str, Any]) -> str:
     return f"{before}{START}\n{table(entries)}\n{END}{rest.partition(END)[2]}"
 
 
-def draw(found: dict[str, list[FigureResult]], chosen: dict[str, Any]) -> None:
-    """Pictures of what was found in the folders and is not left behind what is on file."""
-    for name, own in found.items():
-        if chosen[name]["verdicts"] == own[0].content["verdicts"] and "figure.png" in own[0].files:
-            pictures.write(name, own[0].files["figure.png"])
-            if len(readings := _readings(own)) > 1:
-                pictures.write(name, specification_curve(readings)["png"], "-readings")
-
-
 if __name__ == "__main__":
-    given = [Path(folder) for folder in sys.argv[1:]]
-    chosen = merged(on_file(), collect(given))
+    chosen = merged(on_file(), collect([Path(f) for f in sys.argv[1:]]))
     write(chosen)
-    draw(results(given), chosen)
+    write_pictures([Path(f) for f in sys.argv[1:]], chosen)
     README.write_text(with_table(README.read_text(encoding="utf-8"), chosen), encoding="utf-8")
     unconfirmed.write_pages(chosen)

@@ -24,9 +24,9 @@ from flint import arb, fmpq
 
 PRECISIONS = (128, 256, 512, 1024, 2048)
 MOST_BYTES, MOST_LINES, MOST_BITS = 10**7, 50_000, 4_000
-AGREEMENT = fmpq(1, 10**12)
+AGREEMENT, MOST_GAMMA = fmpq(1, 10**12), 10**4  # of larger operands gamma may take for ever
 SHORT, LISTED = 600, 60  # characters of a formula, and lines of a program, that are still shown
-NUMBER = re.compile(r"-?\d{1,2000}(\.\d{1,2000})?(e-?\d{1,3})?(/[1-9]\d{0,2000})?")
+NUMBER = re.compile(r"-?\d{1,2000}(\.\d{1,2000})?(e-?\d{1,3})?(/[1-9]\d{0,2000})?", re.ASCII)
 KEYS = {"format", "version", "statement", "domain", "sizes", "fixed", "point", "program"}
 KEYS |= {"hypotheses", "relation", "entry", "lhs", "rhs", "seen", "fingerprint"}
 
@@ -83,11 +83,9 @@ def _semidefinite(a: list[list[fmpq]]) -> bool:
 def inside(values: list[fmpq], shape: list[int], where: dict[str, Any]) -> bool:
     """Whether an array lies in its space."""
     has = {key: number(where[key]) for key in ("radius", "low", "high") if key in where}
-    rows, vectors = (
-        _rows(values, shape, where.get("batch", 0)),
-        _rows(values, shape, len(shape) - 1),
-    )
-    square = len(shape) == 2 and shape[0] == shape[1]
+    rows = _rows(values, shape, where.get("batch", 0))
+    vectors = _rows(values, shape, len(shape) - 1)
+    square, radius = len(shape) == 2 and shape[0] == shape[1], has.get("radius", fmpq(-1))
     tests = {
         "reals": lambda: True,
         "positive": lambda: all(x > 0 for x in values),
@@ -95,8 +93,8 @@ def inside(values: list[fmpq], shape: list[int], where: dict[str, Any]) -> bool:
         "box": lambda: all(has["low"] <= x <= has["high"] for x in values),
         "integers": lambda: all(x.q == 1 and has["low"] <= x <= has["high"] for x in values),
         "signs": lambda: all(abs(x) == 1 for x in values),
-        "ball": lambda: all(_dot(row, row) <= has["radius"] ** 2 for row in rows),
-        "sphere": lambda: all(_dot(row, row) == has["radius"] ** 2 for row in rows),
+        "ball": lambda: all(_dot(row, row) <= radius * abs(radius) for row in rows),
+        "sphere": lambda: all(_dot(row, row) == radius * abs(radius) for row in rows),
         "simplex": lambda: min(values) >= 0 and all(sum(row, fmpq(0)) == 1 for row in vectors),
         "orthogonal": lambda: square and _orthonormal(vectors),
         "semidefinite": lambda: square and _semidefinite(vectors),
@@ -115,7 +113,11 @@ def point_of(content: dict[str, Any]) -> dict[str, fmpq]:
     if set(content["point"]) != set(domain):
         raise NoCertificate("point and domain have other variables")
     for name, where in domain.items():
-        shape, axes = where["shape"], where["axes"]
+        if not name.isidentifier() or name == "inf":  # one called 1 would be read for the number
+            raise NoCertificate(f"{name!r} is no name of a variable")
+        shape, axes, batch = where["shape"], where["axes"], where.get("batch", 0)
+        if type(batch) is not int or not 0 <= batch <= len(shape):
+            raise NoCertificate(f"{name} has {len(shape)} axes, not {batch}")
         for axis, size in zip(axes, shape, strict=True):
             if type(size) is not int or size < 1 or sizes.get(axis, [size])[0] != size:
                 raise Refused(f"{name} has {size} entries along {axis or 'an axis'}")
@@ -133,18 +135,8 @@ Value = tuple[Any, bool]  # an exact rational or a ball, and whether it cannot b
 UNARY = {"exp", "log", "log1p", "expm1", "tanh", "sin", "cos", "tan", "asin", "acos", "atan"}
 UNARY |= {"sinh", "cosh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma"}
 POSITIVE, ODD = {"exp", "cosh", "erfc", "acos", "acosh"}, {"tanh", "erf"}
-COUNTS = {
-    "add": 2,
-    "sub": 2,
-    "mul": 2,
-    "div": 2,
-    "max": 2,
-    "min": 2,
-    "either": 2,
-    "near": 2,
-    "atan2": 2,
-}
-COUNTS |= {"gammap": 2, "gammaq": 2}
+PAIRS = ("add", "sub", "mul", "div", "max", "min", "either", "near", "atan2", "gammap", "gammaq")
+COUNTS = dict.fromkeys(PAIRS, 2)
 
 
 def ball_if_long(x: Any) -> Any:
@@ -161,7 +153,7 @@ def apply(name: str, values: list[Value], same: bool) -> Value:
     if len(values) == 2 and (isinstance(x, arb) or isinstance(y, arb)):
         x, y = ball(x), ball(y)
     if name == "near":
-        return arb(x) + arb(0, 1) * arb(y), bool(x >= y)
+        return arb(x) + arb(0, 1) * arb(y), bool(x >= y >= 0)
     if name == "add":
         return ball_if_long(x + y), above and other
     if name == "sub":
@@ -188,8 +180,9 @@ def apply(name: str, values: list[Value], same: bool) -> Value:
         return arb.atan2(ball(x), ball(y)), False
     if name in ("gammap", "gammaq"):  # the regularised incomplete gamma functions
         method = arb.gamma_lower if name == "gammap" else arb.gamma_upper
-        return (method(ball(y), ball(x), regularized=1) if x > 0 and y >= 0 else arb.nan()), True
-    if name == "eigenvalue":
+        sound = 0 < x <= MOST_GAMMA and 0 <= y <= MOST_GAMMA
+        return (method(ball(y), ball(x), regularized=1) if sound else arb.nan()), True
+    if name == "eigenvalue" and isinstance(x, fmpq) and x.q == 1:
         return eigenvalue(int(x.p), [ball(value) for value, _ in values[1:]]), False
     if name in UNARY:
         return getattr(ball(x), name)(), name in POSITIVE or (above and name in ODD)
@@ -277,10 +270,9 @@ def read(name: Any, known: dict[str, Value]) -> Value:
     """A line, a coordinate or a number."""
     if name in known or name in ("inf", "-inf"):
         return known[name] if name in known else (arb(name), name == "inf")
-    if isinstance(name, str) and re.fullmatch(r"[A-Za-z_#].*", name):
+    if isinstance(name, str) and re.match(r"[A-Za-z_#]", name):
         raise Refused(f"{name} is used before it is known")
-    exact = number(name)
-    return exact, exact >= 0
+    return (exact := number(name)), exact >= 0
 
 
 def decide(content: dict[str, Any], known: dict[str, Value], checks: list[Any]) -> str | None:
@@ -319,6 +311,11 @@ def shown(x: Any) -> str:
     return str(x) if isinstance(x, fmpq) and len(str(x)) < 20 else ball(x).str(15, radius=False)
 
 
+def printable(line: str) -> str:
+    """One line, whatever the file has in it: no name of a hypothesis may look like a sentence."""
+    return "".join(c if c.isprintable() else "?" for c in line)
+
+
 def described(where: dict[str, Any]) -> str:
     """A space in words."""
     keys = ("radius", "low", "high", "batch")
@@ -340,11 +337,8 @@ def check(content: Any) -> list[str]:
     """What is proved, in sentences; `Refused` or `NoCertificate` where it is not."""
     if not isinstance(content, dict) or content.get("format") != "headcount-program":
         raise NoCertificate("it is no portable certificate")
-    if (
-        content.get("version") != 1
-        or set(content) != KEYS
-        or content["relation"] not in ("<=", "=")
-    ):
+    ours = content.get("version") == 1 and set(content) == KEYS
+    if not ours or content["relation"] not in ("<=", "="):
         raise NoCertificate("it is of another version, or has other entries")
     if content["fingerprint"] != fingerprint(content):
         raise Refused("it is damaged: its fingerprint is another")
@@ -359,10 +353,7 @@ def check(content: Any) -> list[str]:
 
 def sentences(content: dict[str, Any], program: Program, known: dict[str, Value]) -> list[str]:
     """The theorem that was proved."""
-
-    def value(name: str) -> str:
-        return shown(read(name, known)[0])
-
+    value = lambda name: shown(read(name, known)[0])  # noqa: E731
     left, right, relation = content["lhs"], content["rhs"], content["relation"]
     lines = [f"Not checked: that the program says: {content['statement'].get('words', '')}"]
     lines += ["Proved:", *(f"  size {n} = {v[0]}" for n, v in content["sizes"].items())]
@@ -378,7 +369,15 @@ def sentences(content: dict[str, Any], program: Program, known: dict[str, Value]
     short = [written.get(side, side) for side in (left, right)]
     if any(side.startswith("#") for side in short) and len(content["program"]) <= LISTED:
         lines += [f"    {line}" for line in content["program"]]
-    return [*lines, f"  left side = {short[0]}", f"  right side = {short[1]}"]
+    lines += [f"  left side = {short[0]}", f"  right side = {short[1]}"]
+    return list(map(printable, lines))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which no name stands twice: it would be read in two ways."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise NoCertificate("a name stands in it twice")
+    return found
 
 
 def main(arguments: list[str]) -> int:
@@ -386,12 +385,13 @@ def main(arguments: list[str]) -> int:
     try:
         with open(arguments[0], "rb") as file:
             text = file.read(MOST_BYTES)  # a longer file is no JSON
-        print("\n".join(check(json.loads(text))))
+        print("\n".join(check(json.loads(text, object_pairs_hook=_once))))
         return 0
     except Refused as error:
-        print(f"refused: {error}")
+        print(printable(f"refused: {error}"))
         return 1
-    except (OSError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, OSError, LookupError, RecursionError, TypeError,
+            ValueError) as error:  # fmt: skip
         print(f"not a certificate: {error!r}", file=sys.stderr)
         return 2
 

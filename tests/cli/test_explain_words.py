@@ -11,6 +11,7 @@ import pytest
 from headcount.cli import run
 from headcount.cli._audit import _counted
 from headcount.cli._compare import _nothing_promised
+from headcount.cli._unicode import unicode_words
 from headcount.papers.deora2024.claims.proposition_3 import _unequal
 from headcount.papers.deora2024.conditions import AT_HORIZON
 from headcount.papers.wu2023.claims.proposition_1 import short
@@ -66,7 +67,9 @@ def test_only_what_is_asserted_can_be_violated(
     assert run(["recheck", name]) == 0
     told = capsys.readouterr().out
     assert said in told
-    assert f"What is compared: {claims[told.split()[0]].statement[:40]}" in told
+    statement = unicode_words(claims[told.split()[0]].statement)  # as explain writes it
+    assert f"What is compared: {statement[:40]}" in told
+    assert "\\frac" not in told
 
 
 def test_a_search_speaks_as_the_recheck_does() -> None:

@@ -184,7 +184,7 @@ def test_explain_tells_all_and_recheck_knows_shipped_names(capsys, monkeypatch):
     told = capsys.readouterr().out
     assert "arda2026/psi-2 (printed): the violation is proved: 2.71828183 > 2" in told
     assert "this step does not hold as printed; the result is untouched" in told
-    assert "  What is compared: |Z| <= K implies" in told
+    assert "  What is compared: |Z| ≤ K implies" in told
     assert "false" not in told
     assert 'App. A.6, proof of Lemma 5, (i): "' in told
     assert run(["explain", "wu2023/theorem-2-rate"]) == 0

@@ -305,6 +305,43 @@ def test_an_index_is_not_opened_through_a_link(indexed: Path, plan, tmp_path: Pa
     assert elsewhere.read_bytes() == before
 
 
+@pytest.mark.parametrize("foreign", ["-journal", "-wal", "-shm"])
+def test_no_file_is_lost_to_the_index_for_its_name(indexed: Path, plan, foreign: str) -> None:
+    """SQLite takes what has such a name beside it for its own, and removes it."""
+    mine = indexed / "index" / f"trials.sqlite3{foreign}"
+    for content in (b"mine", b"\0" * 600):
+        mine.write_bytes(content)
+        assert known(indexed, plan) == 0
+        assert lab.collect(plan, lab.Store(indexed)).missing == 0
+        assert mine.read_bytes() == content
+    mine.unlink()
+    assert known(indexed, plan) == 12
+
+
+def test_what_a_killed_writer_left_beside_the_index_is_undone(indexed: Path, plan) -> None:
+    path = indexed / "index" / "trials.sqlite3"
+    journal = path.with_name(f"{path.name}-journal")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA cache_spill = 1")
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("DELETE FROM trials")
+        half = journal.read_bytes()
+        database.execute("ROLLBACK")
+    journal.write_bytes(half)
+    assert known(indexed, plan) == 12
+    assert not journal.exists()
+
+
+def test_an_index_with_a_log_beside_it_is_made_anew(indexed: Path, plan) -> None:
+    path = indexed / "index" / "trials.sqlite3"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+    assert known(indexed, plan) == 0
+    assert lab.collect(plan, lab.Store(indexed)).missing == 0
+    assert known(indexed, plan) == 12
+
+
 def test_several_fill_one_index_at_once(results: Path, plan) -> None:
     def look(_: int) -> bool:
         store = lab.Store(results)

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from headcount.core import BadArgument
-from headcount.report._plots import COLUMN_INCHES, PAGE_INCHES, Look, draw
+from headcount.report._plots import COLUMN_INCHES, PAGE_INCHES, TALK_INCHES, Look, draw
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,25 @@ def test_a_picture_has_the_width_all_panels_and_its_verdicts():
 def test_a_height_without_room_is_refused():
     with pytest.raises(BadArgument, match=r"leaves no room.*use \d"):
         draw(Toy(), Look(3.3, 3.0))
+
+
+def test_a_talk_has_larger_letters_and_a_slides_width():
+    paper, talk = draw(Toy()), draw(Toy(), style="talk", title="Mine")
+    assert talk.get_size_inches()[0] == TALK_INCHES
+    sizes = [
+        (ax.xaxis.label.get_fontsize(), ax.lines[0].get_linewidth())
+        for ax in (canvas.axes[0] for canvas in (paper, talk))
+    ]
+    assert sizes[1] == pytest.approx([1.6 * size for size in sizes[0]])
+    assert Look(style="talk").grid(1, 3) == (2, 2, TALK_INCHES)
+
+
+def test_panels_are_chosen_by_their_letters():
+    canvas = draw(Toy(), panels="ca")
+    assert [ax.lines[0].get_ydata()[0] for ax in canvas.axes] == [0, 2]
+    assert [ax.get_title(loc="left") for ax in canvas.axes] == ["(a)", "(b)"]
+    columns = {ax.get_subplotspec().get_gridspec().ncols for ax in canvas.axes}
+    assert columns == {2}
+    for wrong in ("d", "aa", "1"):
+        with pytest.raises(BadArgument, match="use letters of abc"):
+            draw(Toy(), panels=wrong)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headcount.core import float64
+from headcount.core import BadArgument, float64
 from headcount.theory import Ball, Box, Orthogonal, Reals, Simplex, Sphere, Tokens, lemma, verify
 from headcount.theory._charts import chart
 
@@ -43,6 +43,30 @@ def test_a_chart_gives_points_of_its_space_and_comes_near_all(name: str) -> None
 
 def test_no_chart_of_what_is_not_bounded() -> None:
     assert chart(Reals(2), (2,)) is None
+
+
+@pytest.mark.parametrize(
+    "own", [Ball(1), Box(1), Orthogonal(2), Simplex(2), Sphere(2), Tokens(2, 1)]
+)
+def test_a_space_of_somebodys_own_has_no_chart_of_ours(own: Any) -> None:
+    """Three times the box is not charted as the box: "x <= 1.5" was proved there."""
+    kind = type(own)
+    thrice = type("Thrice", (kind,), {"value": lambda self, x: 3 * kind.value(self, x)})
+    alike = type("Alike", (kind,), {"says": "the same points"})
+    shape = own.draw(np.random.default_rng(0), 1, {})[""][0].shape
+    for changed, has_one in ((thrice, False), (alike, True)):
+        own.__class__ = changed
+        assert (chart(own, shape) is not None) is has_one
+        own.__class__ = kind
+
+
+def test_nothing_is_proved_over_a_space_of_somebodys_own() -> None:
+    class Thrice(Box):
+        def value(self, x: Any) -> Any:
+            return 3 * super().value(x)
+
+    with pytest.raises(BadArgument, match="x in Thrice, which verify cannot cover"):
+        verify(lemma(x=Thrice(low=0, high=1))(lambda x: (x, 1.5)))
 
 
 @lemma(a=Box(3, low=0.2, high=1), b=Box(2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 from typing import Any
 
 import jax
@@ -9,19 +11,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from programs_elementwise import GENERATORS as ELEMENTWISE
+from programs_indexing import GENERATORS as INDEXING
 from programs_structure import GENERATORS as STRUCTURE
 from test_every_rule import seeded
 
 from headcount.core import float64
 from headcount.theory import _intervals as iv
-from headcount.theory._interval_jaxpr import IntervalProgram
+from headcount.theory._interval_jaxpr import _BINARY, _MOVES, IntervalProgram
 from headcount.theory._intervals import Interval
-from headcount.theory.balls import BallProgram, Undecided, Unsupported
+from headcount.theory.balls import RULES, BallProgram, Undecided, Unsupported
 
-GENERATORS = {**ELEMENTWISE, **STRUCTURE}
+GENERATORS = {**ELEMENTWISE, **STRUCTURE, **INDEXING}
 BITS = 120
-HAVING_RULES = {*iv.FUNCTIONS, "add", "sub", "mul", "div", "max", "min", "lt", "ge", "reshape"}
-HAVING_RULES |= {"transpose", "reduce_sum", "reduce_max", "dot_general", "integer_pow", "pow"}
+OWN = {name[1:] for name, _ in inspect.getmembers(IntervalProgram, inspect.isfunction)}
+HAVING_RULES = {*iv.FUNCTIONS, *_BINARY, *_MOVES, *(OWN & set(RULES))}
+TRUTHS = {"and", "or", "not", "reduce_and", "reduce_or"}
+"""Looked at below: the programs of the generator have truths that are known."""
 
 
 def flat(program: Any) -> tuple[Any, Any]:
@@ -76,7 +81,34 @@ def test_an_interval_holds_the_balls_of_its_points(name: str) -> None:
                 looked += 1
         except (Unsupported, Undecided):
             continue
-    assert looked or name not in HAVING_RULES
+    assert looked or name not in HAVING_RULES or name in TRUTHS
+
+
+def test_every_rule_is_looked_at() -> None:
+    assert len(HAVING_RULES) > 50
+    assert set(GENERATORS) >= HAVING_RULES - {"copy_p", "one_minus_square"}  # of newer JAX
+
+
+@pytest.mark.parametrize("name", sorted(TRUTHS))
+def test_truths_that_are_open_stay_open(name: str) -> None:
+    """For all nine pairs of no, open and yes: what each point of the box says lies between."""
+    work = {
+        "and": lambda t: t[0] & t[1],
+        "or": lambda t: t[0] | t[1],
+        "not": lambda t: ~t[0],
+        "reduce_and": jnp.all,
+        "reduce_or": jnp.any,
+    }[name]
+    with float64():
+        program = IntervalProgram(lambda x: work(x > 0).astype(float), 2)
+    ends = {0: (-2.0, -1.0), 1: (-1.0, 1.0), 2: (1.0, 2.0)}
+    for pair in itertools.product(ends, repeat=2):
+        low, high = (np.array([[ends[k][end] for k in pair]]) for end in (0, 1))
+        seen, jumps = program(low, high)
+        corners = itertools.product(*({a, b} for a, b in zip(low[0], high[0], strict=True)))
+        values = {float(work(np.array(x) > 0)) for x in corners}
+        assert (float(seen.lo[0]), float(seen.hi[0])) == (min(values), max(values)), pair
+        assert bool(jumps[0]) == (len(values) == 2)
 
 
 @pytest.mark.parametrize("name", [n for n in iv.FUNCTIONS if n not in ("neg", "abs", "square")])
@@ -122,3 +154,23 @@ def test_a_product_that_underflows_is_not_taken_for_zero() -> None:
         assert found.hi > 0
     nothing = Interval(np.zeros(1), np.zeros(1), True)
     assert iv.mul(small, nothing).hi == 0
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_is_not_defined_on_all_of_a_box_has_no_bound() -> None:
+    """sqrt, log and the like below their domain: neither end is known."""
+    across = Interval(np.array([-1.0]), np.array([1.0]))
+    for name in ("sqrt", "log"):
+        found = iv.FUNCTIONS[name](across)
+        assert np.isnan([found.lo, found.hi]).all()
+    found = iv.FUNCTIONS["log1p"](Interval(np.array([-2.0]), np.array([1.0])))
+    assert np.isnan([found.lo, found.hi]).all()
+    assert iv.sqrt(Interval(across.lo, across.hi, True)).lo == 0  # what cannot be negative
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_product_that_overflows_is_not_taken_for_exact() -> None:
+    two, large = (Interval(np.array([x]), np.array([x])) for x in (2.0, 1.5e308))
+    for found in (iv.mul(two, large), iv.div(large, Interval(1 / two.lo, 1 / two.lo))):
+        assert found.lo < np.inf
+        assert found.hi == np.inf

@@ -156,6 +156,122 @@ def test_mutated_certificates_are_refused() -> None:
     assert refused > 350
 
 
+def made(**changes: Any) -> dict[str, Any]:
+    """A small certificate: 1/4 > 1/5 for the square of 1/2."""
+    content = {
+        "format": "headcount-program",
+        "version": 1,
+        "statement": {"words": "x^2 <= 0.2"},
+        "sizes": {},
+        "fixed": {},
+        "domain": {"x": {"shape": [], "axes": [], "in": "box", "low": "0", "high": "1"}},
+        "point": {"x": ["0.5"]},
+        "program": ["#0 = mul x x"],
+        "hypotheses": [],
+        "relation": "<=",
+        "entry": [],
+        "lhs": "#0",
+        "rhs": "0.2",
+        "seen": ["0.25", "0.2"],
+        **changes,
+    }
+    return {**content, "fingerprint": checker.fingerprint(content)}
+
+
+REALS = {"shape": [], "axes": [], "in": "reals"}
+
+
+def of_line(*lines: str, seen: str) -> dict[str, Any]:
+    return {"program": list(lines), "lhs": f"#{len(lines) - 1}", "rhs": "-1", "seen": [seen, "-1"]}
+
+
+def named(name: str) -> dict[str, Any]:
+    """3 > 2.5, where 3 is called by a name that reads like another number."""
+    same = {"program": [], "lhs": name, "rhs": "2.5", "seen": ["3", "2.5"]}
+    return {"domain": {name: REALS}, "point": {name: ["3"]}, **same}
+
+
+def pair(**where: Any) -> dict[str, Any]:
+    """The point (1, 1), which no unit ball holds."""
+    same = {"program": [], "lhs": "x[0]", "seen": ["1", "0.2"], "point": {"x": ["1", "1"]}}
+    return {
+        "domain": {"x": {"shape": [2], "axes": [""], "in": "ball", "radius": "1"} | where}
+    } | same
+
+
+FORGED: dict[str, dict[str, Any]] = {
+    "a name that is a number": named("2"),
+    "a name that is infinity": named("inf"),
+    "a name that is a line": named("#0"),
+    "a name that is an entry": {
+        "domain": {"x": {**REALS, "shape": [1], "axes": [""]}, "x[0]": REALS},
+        "point": {"x": ["0.5"], "x[0]": ["9"]},
+        **of_line("#0 = mul x[0] x[0]", seen="81"),
+    },
+    "a line before its operands": {"program": ["#0 = mul #1 x", "#1 = mul x x"]},
+    "a line of itself": {"program": ["#0 = mul #0 x"]},
+    "lines in another order": {"program": ["#1 = mul x x", "#0 = mul x x"]},
+    "no entries": {"domain": {"x": {**REALS, "shape": [0], "axes": [""]}}, "point": {"x": []}},
+    "too long a number": {"point": {"x": ["1" * 3000]}},
+    "too large an exponent": {"point": {"x": ["1e-9999"]}},
+    "digits of another script": {"point": {"x": ["\u0660.5"]}},
+    "a point that is nan": {"point": {"x": ["nan"]}},
+    "a side that is infinite": of_line("#0 = mul inf x", seen="1"),
+    "infinity less itself": of_line("#0 = sub inf inf", seen="0"),
+    "no logarithm less itself": of_line("#0 = log -1", "#1 = sub #0 #0", seen="0"),
+    "the larger of nan": of_line("#0 = log -1", "#1 = max #0 5", seen="5"),
+    "a root across zero": of_line("#0 = near -1 0.5", "#1 = sqrt #0", seen="0"),
+    "zero by zero": of_line("#0 = div 0 0", seen="0"),
+    "an eigenvalue between two": of_line("#0 = eigenvalue 1/2 1 0 1", seen="1"),
+    "an eigenvalue without a number": of_line("#0 = exp 0", "#1 = eigenvalue #0 1 0 1", seen="1"),
+    "a relation that is none": {"relation": ">="},
+    "an equality": {"rhs": "0.25", "seen": ["0.25", "0.25"]},
+    "a hypothesis that fails": {
+        "hypotheses": [{"name": "h", "value": "x", "threshold": "0", "seen": ["0.5", "0"]}]
+    },
+    "a radius below zero": {"domain": {"x": {**REALS, "in": "ball", "radius": "-5"}}},
+    "more axes of a batch than axes": pair(batch=7),
+    "a batch of truth": pair(batch=True),
+    "a size that is a truth": {"sizes": {"T": [True, 0, 3]}},
+    "an unknown operation": {"program": ["#0 = rad x"]},
+    "a decision of nan": {"program": ["#0 = mul x x", "#1 = log -1", "check #1 != 4"]},
+    "half an index": {"program": ["#0 = eigenvalue 1/2 1 0 2"]},
+    "a root of what may be negative": of_line(
+        "#0 = near 0 -1e-40", "#1 = sqrt #0", "#2 = add 2 #1", seen="2"
+    ),
+    "an endless operation": of_line("#0 = gammap 1e9 1e9", "#1 = add #0 1.5", seen="2"),
+    "no domain": {"domain": []},
+    "no statement": {"statement": 3},
+}
+
+
+def test_a_small_certificate_is_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "  left side 1/4 > 1/5" in checker.check(made())
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps(made(statement={"words": "so\nProved:\n  left side 5 > 3\x1b[2K"})))
+    assert checker.main([str(file)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].endswith("so?Proved:?  left side 5 > 3?[2K")
+    assert out[1] == "Proved:"
+    file.write_text(json.dumps(made())[:-1] + ', "lhs": "#0"}')
+    assert checker.main([str(file)]) == 2
+    assert "stands in it twice" in capsys.readouterr().err
+    for broken in (made(domain=[]), made(statement="none"), "[" * 10**5, made(seen=[1, 2])):
+        file.write_text(broken if isinstance(broken, str) else json.dumps(broken))
+        assert checker.main([str(file)]) == 2
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_certificates_are_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "forged.json"
+    file.write_text(json.dumps(made(**FORGED[name])))
+    assert checker.main([str(file)]) in (1, 2)
+    said = capsys.readouterr()
+    assert len((said.out + said.err).splitlines()) == 1
+
+
 def test_the_words_cannot_be_checked_and_it_says_so() -> None:
     content, proved = next(iter(exported("arda2026").values()))
     content = copy.deepcopy(content)

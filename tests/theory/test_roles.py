@@ -99,6 +99,8 @@ def test_quotations_of_a_paper_from_outside_are_joined_to_its_forms(paper):
         (TABLE.replace("printed", "sharpest"), "form = 'sharpest'.*use printed, corrected"),
         (TABLE + "becomes = 'untouched'", "becomes = 'untouched': belongs to the role step"),
         (TABLE.replace("statement", "step") + "becomes = 'wrong'", "becomes = 'wrong'.*untouched"),
+        (TABLE.replace("statement", "step") + "edge = true", "edge = True: belongs to the role st"),
+        (TABLE + "edge = 'yes'", "edge = 'yes'.*true or false"),
         (TABLE.replace("statement", "reading") + "beside = ['x']", "beside = 'x': is no form"),
         (TABLE.replace("statement", "reading") + "beside = 'corrected'", "beside"),
         (TABLE.replace("statement", "ours"), "role = 'ours'.*leave the table out"),
@@ -117,6 +119,9 @@ def test_a_refutation_is_called_by_its_role():
         return Form("the rate", fails=True, role=role, **WORDS, **more).called
 
     assert called("statement") == "false as printed"
+    assert called("statement", what="with 2 it holds") == "false as printed: with 2 it holds"
+    at_an_edge = "false as printed at an edge that nobody means: x < 0"
+    assert called("statement", edge=True, what="x < 0") == at_an_edge
     step = "this step does not hold as printed; the result holds with another constant"
     assert called("step", becomes="other constant") == step
     assert called("implication") == "does not follow: the rate"
@@ -171,6 +176,7 @@ def test_words_on_every_screen_are_those_of_the_role(name, form):
     own = claim.forms[form]
     assert own.role == "ours" or (own.defence and own.checked)
     assert own.role != "step" or own.becomes
+    assert own.role not in ("statement", "implication", "informal", "assumption") or own.what
     others = {f.role for key, f in claim.forms.items() if f.fails and key != form}
     for screen, words in on_screens(claim, form).items():
         assert words, screen

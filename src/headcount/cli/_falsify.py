@@ -118,7 +118,7 @@ def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None
     for sentence in result.growth:
         console.print(f"  {sentence}", highlight=False)
     if result.proved or (result.violated and result.certificate is not None):
-        for line in meaning(chosen, result.variant):
+        for line in meaning(chosen, result.variant, unicode="utf" in console.encoding):
             say(console, line, indent=2)
     if result.shown is not None:
         _show_paste(console, result)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._unicode import unicode_of, unicode_words
+
 if TYPE_CHECKING:
     from ..theory import Claim
 
@@ -15,11 +17,15 @@ def called(claim: Claim, form: str) -> str:
     return claim.forms[form].if_refuted
 
 
-def meaning(claim: Claim, form: str) -> list[str]:
-    """That in one line, the quotation with its place, and the most charitable reading."""
+def meaning(claim: Claim, form: str, *, unicode: bool = False) -> list[str]:
+    """That in one line, the quotation with its place, and the most charitable reading.
+
+    With unicode, formulas are written as `explain` writes them.
+    """
     if "/" not in claim.id:
         return [f"{claim.id} is {called(claim, form)}"]
     own = claim.forms[form]
-    lines = [called(claim, form), own.quotation]
-    lines += [f"Most charitable reading: {own.defence}"] if own.defence else []
+    words, formula = (unicode_words, unicode_of) if unicode else (str, str)
+    lines = [words(called(claim, form)), formula(own.quotation)]
+    lines += [words(f"Most charitable reading: {own.defence}")] if own.defence else []
     return [line for line in lines if line]

@@ -50,6 +50,7 @@ def recheck_command(
     from ..theory._shipped import certificate_named
     from ._lemmas import lemmas_from
     from ._meaning import called, meaning
+    from ._unicode import unicode_words
 
     chosen = None
     if lemma is not None:
@@ -66,9 +67,11 @@ def recheck_command(
     else:
         console = Console()
         say(console, f"{result.claim} ({result.variant}): {result.message}")
-        lines = meaning(own, result.variant) if result.confirmed else []
+        utf = "utf" in console.encoding
+        lines = meaning(own, result.variant, unicode=utf) if result.confirmed else []
         if result.confirmed and "/" in own.id:
-            lines.append(f"What is compared: {own.statement}")
+            compared = f"What is compared: {own.statement}"
+            lines.append(unicode_words(compared) if utf else compared)
         lines += [f"evaluated by {result.arithmetic}", *(c.shown for c in result.hypotheses)]
         for line in lines:
             say(console, line, indent=2)

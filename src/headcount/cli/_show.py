@@ -30,6 +30,8 @@ def show_command(
     model_dir: Path | None = None,
     size: str | None = None,
     title: str | None = None,
+    style: Literal["paper", "talk"] = "paper",
+    panels: str = "",
     format: Literal["pdf", "png", "svg"] = "pdf",
     verdict: Annotated[bool, Parameter(negative="--no-verdict")] = True,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -60,6 +62,10 @@ def show_command(
         Draw it once more for a paper of your own: column, page or inches such as 5.5x3.
     title
         Above that picture.
+    style
+        Of that picture: paper, or talk for a slide, with larger letters and lines.
+    panels
+        Those to draw, such as ac for the first and the third; all if left out.
     format
         Of that picture: pdf, png or svg.
     verdict
@@ -77,8 +83,8 @@ def show_command(
     from ..report._readings import stored_readings, write_readings
 
     own = None
-    if size is not None or title is not None:
-        own = Look.of_size(size, title=title or "", verdicts=verdict)
+    if size is not None or title is not None or style == "talk" or panels:
+        own = Look.of_size(size, title=title or "", verdicts=verdict, style=style, panels=panels)
     name_folders(data_dir, model_dir)
     started = time.monotonic()
     _, notes = consoles(json)

@@ -53,9 +53,19 @@ def draw_interval(
             for end in ("low", "high")
         )
         if beside is None:
-            ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+            draw_band(ax, at, low, high, colour)
         else:
             ax.vlines(at, low, high, color=colour, linewidth=1.0)
+    return ax
+
+
+def draw_band(ax: Any, at: Any, low: Any, high: Any, colour: str) -> Any:
+    """A faint band whose ends are marked by lines: several on each other can be told apart."""
+    from matplotlib.collections import LineCollection
+
+    ax.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
+    ends = [np.column_stack([at, end])[np.isfinite(end)] for end in (low, high)]
+    ax.add_collection(LineCollection(ends, colors=colour, linewidths=0.5, alpha=0.6), autolim=False)
     return ax
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..core._inside import inside, read_inside
+from ..core._inside import Inside, inside, read_inside
 from ._stored import Signature, StoredTrial
 
 SMALL_BYTES = 16384
@@ -34,6 +34,7 @@ MADE = ("versions", "commit", "device", "cpu", "dtype")
 _VERSION = 1
 _PROGRAM = int.from_bytes(b"Head")
 _MAGIC = b"SQLite format 3\0"
+_OF_A_JOURNAL = bytes.fromhex("d9d505f920a163d7")
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS trials (address BLOB PRIMARY KEY, state BLOB, copy BLOB) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS kinds (id BLOB PRIMARY KEY, text BLOB) WITHOUT ROWID;
@@ -150,8 +151,8 @@ class Index:
                 with contextlib.suppress(FileNotFoundError):
                     place = held.place(self.path.name)
                     flags = os.stat(place, dir_fd=held.handle, follow_symlinks=False).st_mode
-            if not stat.S_ISREG(flags):
-                return none
+                if not stat.S_ISREG(flags) or self._has_foreign_beside(held):
+                    return none
             uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if make else 'rw'}"
             database = sqlite3.connect(
                 uri, uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None
@@ -168,6 +169,20 @@ class Index:
         except OSError:
             pass
         return none
+
+    def _has_foreign_beside(self, held: Inside) -> bool:
+        """Whether SQLite would take, and remove, files that no index of ours has left there.
+
+        The index itself is not opened for this: closing it would end SQLite's locks on it.
+        """
+        name = self.path.name
+        if not {f"{name}-wal", f"{name}-shm"}.isdisjoint(held.names()):
+            return True
+        try:
+            with open(held.open(f"{name}-journal", os.O_RDONLY), "rb") as file:
+                return not _OF_A_JOURNAL.startswith(file.read(len(_OF_A_JOURNAL)))
+        except FileNotFoundError:
+            return False
 
     def _discard(self) -> None:
         """Remove an index that cannot be used; what is none of ours keeps a name."""
@@ -191,6 +206,8 @@ def free_name(path: Path) -> Path:
 
 def _prepare(database: sqlite3.Connection, make: bool) -> None:
     database.execute("PRAGMA trusted_schema = OFF")
+    if database.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+        raise _Unusable
     database.execute("PRAGMA synchronous = OFF")  # a cache: what a power cut breaks is noticed
     database.execute("BEGIN")  # one view, whoever makes the index meanwhile
     (program,) = database.execute("PRAGMA application_id").fetchone()

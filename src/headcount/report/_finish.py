@@ -29,10 +29,11 @@ def finish(
     columns: int,
     collection: Collection,
     verdicts: bool = False,
+    scale: float = 1.0,
 ) -> None:
     """Apply all of it; the canvas grows by what the keys and the caption need.
 
-    With `verdicts` the caption counts them.
+    With `verdicts` the caption counts them. Letters are `scale` times as large as in a paper.
     """
     width, height = canvas.get_size_inches()
     for ax in panels:
@@ -46,9 +47,10 @@ def finish(
     if verdicts:
         counted = Counter(str(verdict.outcome) for verdict in collection.verdicts)
         text += ". Verdicts: " + ", ".join(f"{n} {outcome}" for outcome, n in counted.items())
-    lines = textwrap.wrap(text, int(width * _CHARACTERS_PER_INCH * 1.1))
-    canvas.supxlabel("\n".join(lines), fontsize=6, color="0.35")
-    height += 0.1 + _LINE_INCHES * len(lines) + _move_keys(canvas, panels, columns, width)
+    lines = textwrap.wrap(text, int(width / scale * _CHARACTERS_PER_INCH * 1.1))
+    canvas.supxlabel("\n".join(lines), fontsize=6 * scale, color="0.35")
+    keys = _move_keys(canvas, panels, columns, width / scale, scale)
+    height += scale * (0.1 + _LINE_INCHES * len(lines) + keys)
     canvas.set_size_inches(width, height)
 
 
@@ -81,10 +83,12 @@ def _letter(panels: Sequence[Any]) -> None:
         ax.set_title(f"({letter}) {title}".rstrip(), loc="left")
 
 
-def _move_keys(canvas: Any, panels: Sequence[Any], columns: int, width: float) -> float:
+def _move_keys(
+    canvas: Any, panels: Sequence[Any], columns: int, width: float, scale: float
+) -> float:
     """Legends out of the panels: once above the figure where panels share one, else below each.
 
-    Returns the height they take.
+    Returns the height they take, in inches of a paper, as `width` is.
     """
     keys = {}
     drawn = Counter(tuple(ax.get_legend_handles_labels()[1]) for ax in panels)
@@ -111,16 +115,16 @@ def _move_keys(canvas: Any, panels: Sequence[Any], columns: int, width: float) -
     for i, ax in enumerate(panels):
         handles, labels = keys.get(ax, ((), ()))
         if labels and labels != shared:
-            key_below(ax, handles, labels)
+            key_below(ax, handles, labels, scale)
             rows[i // columns] = max(rows.get(i // columns, 0), len(labels))
     return extra + sum(0.05 + _LINE_INCHES * count for count in rows.values())
 
 
-def key_below(ax: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
+def key_below(ax: Any, handles: Sequence[Any], labels: Sequence[str], scale: float = 1.0) -> None:
     """The legend of a panel below its label, where no data are."""
     from matplotlib.transforms import ScaledTranslation
 
-    down = ScaledTranslation(0, -_BELOW_POINTS / 72, ax.figure.dpi_scale_trans)
+    down = ScaledTranslation(0, -_BELOW_POINTS * scale / 72, ax.figure.dpi_scale_trans)
     ax.legend(
         handles,
         labels,
@@ -129,7 +133,7 @@ def key_below(ax: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
         bbox_transform=ax.transAxes + down,
         frameon=False,
         borderaxespad=0.0,
-        fontsize=6.5,
+        fontsize=6.5 * scale,
     )
 
 

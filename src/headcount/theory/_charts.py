@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from ._cells import Interval
-from ._spaces import Ball, Box, Integers, Orthogonal, Signs, Simplex, Space, Sphere, Tokens
+from ._spaces import Ball, Box, Integers, Orthogonal, Signs, Simplex, Space, Sphere, is_ours
 
 HALF_TURN, TURN = 3.1416, 6.2832
 """A little more than pi and 2 pi: nothing is lost by going twice over a bit."""
@@ -35,10 +35,11 @@ def chart(space: Space, shape: tuple[int, ...]) -> Chart | None:
     def shaped(flat: Any) -> Any:
         return flat.reshape(shape)
 
-    kind = type(space)
+    if not is_ours(space):
+        return None
     if isinstance(space, Box):
         return Chart([((space.low, space.high), ())] * count, shaped)
-    if kind in (Ball, Tokens) and isinstance(space, Ball):
+    if isinstance(space, Ball) and not isinstance(space, Sphere):
         entries: list[Entry] = [((-space.radius, space.radius), ())] * count
         single = math.prod(shape[space.batch :]) == 1  # an interval is a ball
         return Chart(entries, shaped if single else lambda flat: space.value(shaped(flat)))

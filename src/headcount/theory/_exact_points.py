@@ -28,6 +28,7 @@ from ._spaces import (
     Simplex,
     Space,
     Sphere,
+    is_ours,
 )
 from ._spaces import Fraction as Fractions
 from ._spaces_joint import NearStart, Parameters, Product, below
@@ -61,6 +62,15 @@ def root_of(value: Fraction) -> Fraction | None:
 
 def exactly(space: ArraySpace, x: Numbers) -> Exact:
     """The point of raw numbers."""
+    if is_ours(space):
+        found = _exactly(space, x)
+        if found is not None:
+            return found
+    problem = f"{type(space).__name__} has no exact points"
+    raise BadArgument("space", problem, "cannot be exported", fix="use a space of headcount.theory")
+
+
+def _exactly(space: ArraySpace, x: Numbers) -> Exact | None:
     if isinstance(space, Sphere):
         where: dict[str, Any] = {"in": "sphere", "radius": _text(space.radius)}
         return Exact(_on_sphere(x, _read(space.radius)), where)
@@ -95,8 +105,7 @@ def exactly(space: ArraySpace, x: Numbers) -> Exact:
         return Exact(x, {"in": "fraction" if isinstance(space, Fractions) else "positive"})
     if isinstance(space, Reals):
         return Exact(x, {"in": "reals"})
-    problem = f"{type(space).__name__} has no exact points"
-    raise BadArgument("space", problem, "cannot be exported", fix="use a space of headcount.theory")
+    return None
 
 
 def _each(function: Any, x: Numbers) -> Numbers:

@@ -35,6 +35,8 @@ BRIEFLY = {
     "ours": "a form of ours fails",
 }
 """The same refutation in a table or on a chip."""
+AT_AN_EDGE = " at an edge that nobody means"
+"""Said in the same breath of a statement that fails nowhere else."""
 RESULTS = {
     "untouched": "the result is untouched",
     "other constant": "the result holds with another constant",
@@ -50,8 +52,9 @@ class Form:
 
     `says` are the paper's own words or formula, `where` their place; `becomes` says of a step what
     becomes of the result, `beside` of a reading which forms hold, `what` ends the sentence that a
-    refutation is told by. A refuted form has a `defence`, the most charitable reading that was
-    found, and was `checked` a second time from the paper's text alone.
+    refutation is told by, `edge` says of a statement that it fails only where nobody means it. A
+    refuted form has a `defence`, the most charitable reading that was found, and was `checked` a
+    second time from the paper's text alone.
     """
 
     text: str
@@ -64,6 +67,7 @@ class Form:
     becomes: str = ""
     beside: tuple[str, ...] = ()
     what: str = ""
+    edge: bool = False
     defence: str = ""
     checked: str = ""
 
@@ -72,6 +76,7 @@ class Form:
         for name in _TEXTS:
             check_kind(name, getattr(self, name), str, fix="write it as text")
         check_kind("beside", self.beside, tuple, fix="list the names of forms")
+        check_kind("edge", self.edge, bool, fix="write true or false")
         if self.becomes:
             check_choice("becomes", self.becomes, RESULTS)
         for name, roles in _BELONGS.items():
@@ -93,7 +98,7 @@ class Form:
     def if_refuted(self) -> str:
         """What a refutation of this form may be called, by its role."""
         if self.role == "statement":
-            return "false as printed"
+            return self.briefly + (f": {self.what}" if self.what else "")
         if self.role == "step":
             result = f"; {RESULTS[self.becomes]}" if self.becomes else ""
             return f"this step does not hold as printed{result}"
@@ -118,7 +123,7 @@ class Form:
     @property
     def briefly(self) -> str:
         """What a refutation of this form is called in a table or on a chip."""
-        return BRIEFLY[self.role]
+        return BRIEFLY[self.role] + AT_AN_EDGE * self.edge
 
     @property
     def quotation(self) -> str:
@@ -130,7 +135,8 @@ _TEXTS = ("role", "says", "where", "becomes", "what", "defence", "checked")
 _BELONGS = {
     "becomes": ("step",),
     "beside": ("reading",),
-    "what": ("implication", "informal", "assumption"),
+    "what": ("statement", "implication", "informal", "assumption"),
+    "edge": ("statement",),
 }
 _KEYS = tuple(one.name for one in fields(Form) if one.name not in ("text", "erratum", "fails"))
 

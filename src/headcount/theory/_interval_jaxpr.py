@@ -24,7 +24,7 @@ from ._program import CALLS, called_program, rounded_constants
 Number = Any
 """An `Interval`, an int8 array of truths with an axis of boxes, or an array that is known."""
 
-_MOVES = {"reshape", "squeeze", "transpose", "broadcast_in_dim", "slice", "rev", "expand_dims"}
+_MOVES = {"reshape", "squeeze", "transpose", "broadcast_in_dim", "slice", "rev"}
 
 
 class Truth:
@@ -230,13 +230,13 @@ class IntervalProgram:
         self.jumps = self.jumps | np.any(where, axis=tuple(range(1, np.ndim(where))))
 
     def _convert_element_type(self, equation: Any, x: Number) -> Number:
-        kind = np.dtype(equation.params["new_dtype"]).kind
-        if isinstance(x, Interval) and kind == "f":
-            return x
-        if isinstance(x, Truth) and kind == "f":
+        kind = np.dtype(equation.params["new_dtype"])
+        if kind != np.float64:
+            raise Unsupported(f"convert_element_type: a number becomes {kind}")
+        if isinstance(x, Truth):
             self._may_jump(x.array == 1)
             return Interval((x.array == 2) * 1.0, (x.array != 0) * 1.0, True)
-        raise Unsupported("convert_element_type: a number becomes a whole one")
+        return x
 
     def _not(self, equation: Any, x: Number) -> Number:
         return Truth(2 - _truth(x))

@@ -77,8 +77,8 @@ def sub(x: Interval, y: Interval) -> Interval:
 
 
 def _rounded(value: Any, zero: Any, exact: Any, towards: float) -> Any:
-    """Moved by one unit, unless an operand is zero, or all is exact and far from underflow."""
-    sure = zero | (exact & (np.abs(value) > _TINY))
+    """Moved by one unit, unless an operand is zero, or all is exact: no underflow, no overflow."""
+    sure = zero | (exact & (np.abs(value) > _TINY) & np.isfinite(value))
     return np.where(sure, value, np.nextafter(value, towards))
 
 
@@ -156,12 +156,21 @@ def minimum(x: Interval, y: Interval) -> Interval:
     return Interval(np.minimum(x.lo, y.lo), np.minimum(x.hi, y.hi), sign)
 
 
+def _defined(down: Any, up: Any, sign: bool) -> Interval:
+    """The ends of a function's values; where one of them has none, nothing is known.
+
+    At some points of the box the function is not defined then, so no bound holds on all of it.
+    """
+    known = ~(np.isnan(down) | np.isnan(up))
+    return Interval(np.where(known, down, np.nan), np.where(known, up, np.nan), sign)
+
+
 def sqrt(x: Interval) -> Interval:
     """The root; nothing is known where x may be negative, unless it cannot be."""
     low = np.maximum(x.lo, 0.0) if x.nonnegative else x.lo
     down = _rounded(np.sqrt(low), low == 0, low == 1, -np.inf)
     up = _rounded(np.sqrt(x.hi), x.hi == 0, x.hi == 1, np.inf)
-    return Interval(np.maximum(down, 0.0), up, True)
+    return _defined(np.maximum(down, 0.0), up, True)
 
 
 def _power(x: Any, n: int, towards: float) -> Any:
@@ -196,7 +205,7 @@ def growing(
         down = np.where(x.lo == exact, below, np.maximum(down, low))
         up = np.where(x.hi == exact, above, np.minimum(up, high))
         sign = low >= 0 or (exact == 0 and low <= 0 and x.nonnegative)
-        return Interval(np.maximum(down, 0.0) if sign else down, up, sign)
+        return _defined(np.maximum(down, 0.0) if sign else down, up, sign)
 
     return apply
 

@@ -349,3 +349,18 @@ class Integers(ArraySpace):
 
     def value(self, x: Any) -> Any:
         return jnp.clip(jnp.round(x), float(self.low), float(self.high))
+
+
+_OURS = {
+    *(Ball.value, Box.value, Integers.value, Orthogonal.value, Positive.value, Reals.value),
+    *(PositiveSemidefinite.value, Signs.value, Simplex.value, Sphere.value, Tokens.value),
+}
+
+
+def is_ours(space: Space) -> bool:
+    """Whether raw numbers become points as in one of these spaces, not in somebody's own way.
+
+    What is known of a space by its kind (its chart, its exact points) is known of these alone; a
+    class made from one of them may have points elsewhere.
+    """
+    return isinstance(space, ArraySpace) and type(space).value in _OURS

@@ -182,7 +182,7 @@ class _Search:
         space = self.lemma.variables[name]
         found = chart(space, self.shapes[name])
         if found is None:
-            problem = f"has {name} in {type(space).__name__}, which is not bounded by a box"
+            problem = f"has {name} in {type(space).__name__}, which verify cannot cover by boxes"
             fix = (
                 "verify takes Box, Ball, Tokens, Sphere, Simplex, Signs, Integers, small Orthogonal"
             )

@@ -33,7 +33,7 @@ def test_every_refuted_form_of_the_paper_is_defended_and_checked() -> None:
         assert form.defence, name
         assert form.checked, name
         assert form.role != "step" or form.becomes, name
-    statements = {name for (name, _), form in refuted.items() if form.called == "false as printed"}
+    statements = {name for (name, _), form in refuted.items() if "false as printed" in form.called}
     numbers = ("lemma-1-diagonal", "lemma-14", "lemma-17", "lemma-19")
     assert statements == {f"wu2023/{number}" for number in numbers}
 
@@ -44,6 +44,7 @@ def test_every_refuted_form_of_the_paper_is_defended_and_checked() -> None:
         ("separation-scaling", "printed", "informal"),
         ("separation-initialisation", "printed", "informal"),
         ("theorem-2-step", "printed", "step"),
+        ("descent", "printed", "implication"),  # (2) and (3) do not hold at its point
         ("assumption-1", "printed", "implication"),
         ("eq-48", "printed", "step"),
         ("eq-48", "reused", "step"),

@@ -25,6 +25,7 @@ from ....lab import (
     register,
     tick_at,
 )
+from ....lab._drawing import NOT_NEGATIVE
 from ....lab._readings import chosen_options
 from . import sentences
 from .problem import complete
@@ -210,7 +211,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     for ax, (name, words) in zip(axes, panels.items(), strict=False):
         for index, model in enumerate(MODELS):
             place = (index, len(MODELS))
-            look: Any = {"label": model, "index": index, "beside": place}
+            look: Any = {"label": model, "index": index, "beside": place, "within": NOT_NEGATIVE}
             draw_interval(ax, data.sel(model=model), name, "L", **look)
         log_log(ax, "lag L", words)
         tick_at(ax, data["L"].values)
@@ -221,7 +222,7 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         for kind in ("state", "streaming"):
             label = f"{model}, {'state' if kind == 'state' else 'all'}"
             shown = data.sel(model=model)
-            draw_interval(last, shown, f"footprint_{kind}", "L", label=label, index=4 + index)
+            draw_interval(last, shown, f"footprint_{kind}", "L", label=label, index=index)
             last.lines[-1].set_linestyle("-" if kind == "state" else "--")
     log_log(last, "lag L", "bytes to stream one sequence")
     tick_at(last, data["L"].values)

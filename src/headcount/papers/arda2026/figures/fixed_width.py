@@ -49,7 +49,7 @@ def by_seed(data: xr.Dataset, name: str, x: str) -> Any:
 
 def draw_losses(data: xr.Dataset, ax: Any, x: str, names: Mapping[str, str], x_label: str) -> None:
     for index, (name, label) in enumerate(names.items()):
-        place = (index, len(names)) if len(names) > 3 else None  # four bands would hide each other
+        place = (index, len(names)) if len(names) > 1 else None  # bands would hide each other
         draw_interval(ax, data, f"mean_{name}", x, label=label, index=index, beside=place)
         draw_power_law(ax, data, name, x, index=index)
     log_log(ax, x_label, "loss" if "min_loss" in names else "error")

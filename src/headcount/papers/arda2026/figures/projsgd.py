@@ -69,7 +69,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     for ax, name in zip(axes, ("mean_loss", "average_iterate_loss"), strict=True):
         for index, rule in enumerate(RULES):
             chosen = data.sel(rule=rule)
-            draw_interval(ax, chosen, f"mean_{name}", "tau", label=rule, index=index)
+            place = (index, len(RULES))
+            draw_interval(ax, chosen, f"mean_{name}", "tau", label=rule, index=index, beside=place)
             draw_power_law(ax, chosen, name, "tau", index=index)
         log_log(ax, "steps tau", f"loss, {ITERATES[name]}")
         tick_at(ax, data["tau"].values)

@@ -174,12 +174,12 @@ def _(num, run, form):
 
 
 def _confident() -> tuple[LeftOut, ...]:
-    """One sample, well classified by many small heads: L^{-1} = 0, so the runs only drift apart."""
+    """Two samples, well classified by many small heads: L^{-i} is small, the runs drift apart."""
     one, U = np.ones((1, 1, 1)), np.full((1, 1, 1), 6.0 / 2.0**20)
     return (
         LeftOut(
-            X=one, y=np.ones(1), k=np.array([2.0**40]), U=U, W=0 * one, readout="full",
-            dU=one / 16, dW=0 * one, eta=np.asarray(2.0**-8), K=2,
+            X=np.ones((2, 1, 1)), y=np.ones(2), k=np.array([2.0**40]), U=U, W=0 * one,
+            readout="full", dU=one / 16, dW=0 * one, eta=np.asarray(2.0**-8), K=2,
         ),
     )  # fmt: skip
 

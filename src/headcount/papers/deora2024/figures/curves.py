@@ -21,6 +21,7 @@ from ....lab import (
     register,
     threshold,
 )
+from ....lab._drawing import draw_band
 from ....lab._readings import chosen_options
 from .training_run import run_config
 
@@ -235,7 +236,7 @@ def draw_curves(
         )
         seen = np.isfinite(centre)
         ax.plot(k[seen], centre[seen], color=colour, linestyle=style, label=f"H = {H}")
-        ax.fill_between(k[seen], low[seen], high[seen], color=colour, alpha=0.2, linewidth=0)
+        draw_band(ax, k[seen], low[seen], high[seen], colour)
     ax.set_xscale("log")
     ax.xaxis.set_minor_formatter("")
     ax.set_yscale("log" if log else "linear")

@@ -27,6 +27,7 @@ from ....lab import (
     share,
     threshold,
 )
+from ....lab._drawing import draw_band
 from .curves import DM1_DEFAULTS, RANGE, points
 from .fig2 import COMMON
 from .training_run import logarithmic, problem_of, run_config
@@ -130,6 +131,8 @@ FLAT = 0.25
 """A power of k below this counts as slower than any that would spoil Lemma 11."""
 BOUNDS = ("stability", "stability_from_losses", "lemma_11")
 GAPS = ("gap", "lemma_3", "theorem_4")
+TINY = 1e-300
+"""In place of zero on a logarithmic axis."""
 LABELS = ("measured", "from the losses; Lemma 3 with measured G", "Lemma 11; Theorem 4")
 
 
@@ -231,12 +234,11 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
 def _curves(ax: Any, own: xr.Dataset, k: Any, names: Sequence[str], y_label: str) -> None:
     """Means over trials along k with their range; all of one kind in one colour."""
     for index, (name, label) in enumerate(zip(names, LABELS, strict=True)):
-        centre, low, high = (
-            np.abs(own[f"{name}_along{end}"].values) for end in ("", "_low", "_high")
-        )
-        ax.plot(k, centre, color=COLOURS[index], label=label)
-        if name != "gap":  # a range around zero has no place on a logarithmic axis
-            ax.fill_between(k, low, high, color=COLOURS[index], alpha=0.2, linewidth=0)
+        centre, low, high = (own[f"{name}_along{end}"].values for end in ("", "_low", "_high"))
+        ax.plot(k, np.abs(centre), color=COLOURS[index], label=label)
+        # Sizes: those of a range around zero begin at zero, below every logarithmic axis.
+        least = np.where(low * high > 0, np.minimum(np.abs(low), np.abs(high)), TINY)
+        draw_band(ax, k, least, np.maximum(np.abs(low), np.abs(high)), COLOURS[index])
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("iteration k")

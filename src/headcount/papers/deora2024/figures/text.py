@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from ....core import Array, BadArgument
 from ....lab import COLOURS, Context, Measurement, Trial
+from ....lab._drawing import draw_band
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -318,7 +319,7 @@ def draw_by_heads(
             low, high = low.clip(0.0, most), high.clip(0.0, most)
             colour = COLOURS[index % len(COLOURS)]
             ax.plot(epoch, curve[f"mean_{name}"].values, style, color=colour, label=f"h = {h}")
-            ax.fill_between(epoch, low, high, color=colour, alpha=0.15, linewidth=0)
+            draw_band(ax, epoch, low, high, colour)
         ax.set_xlabel("epoch")
         ax.set_ylabel(label)
     axes[0].legend(fontsize=7)

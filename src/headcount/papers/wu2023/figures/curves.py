@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....lab import COLOURS
-from ....lab._drawing import EVERYWHERE
+from ....lab._drawing import EVERYWHERE, draw_band
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,7 +35,7 @@ def draw_curve(
         low, high = (
             np.asarray(data[f"{name}_{end}"].values, float).clip(*within) for end in ("low", "high")
         )
-        ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        draw_band(ax, at, low, high, colour)
     return ax
 
 
