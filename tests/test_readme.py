@@ -155,19 +155,21 @@ def test_the_picture_of_a_run_on_file_goes_to_the_docs(tmp_path):
     content = {"figure": "arda2026/fig1", "scale": "quick", "seeds": [0, 1], "options": {}}
     verdict = {"claim": "a", "outcome": "confirmed", "sentence": "b"}
     (folder / "verdicts.json").write_text(json.dumps({**content, "verdicts": [verdict]}))
-    Image.new("RGB", (2070, 900), "white").save(folder / "figure.png")
+    noise = Image.effect_noise((2070, 900), 60.0)  # nothing is harder to make small
+    noise.save(folder / "figure.png")
     found, place = verdicts.collect([tmp_path]), tmp_path / "pictures"
     assert verdicts.write_pictures([tmp_path], found, place) == ["arda2026/fig1"]
-    with Image.open(place / "arda2026-fig1.png") as small:
-        assert small.size == (verdicts.PIXELS, 450)
-    assert not (place / "arda2026-fig1-readings.png").exists()
+    with Image.open(place / "arda2026-fig1.webp") as small:
+        assert small.width in [width for width, _ in verdicts.SIZES]
+    assert (place / "arda2026-fig1.webp").stat().st_size <= verdicts.BYTES
+    assert not (place / "arda2026-fig1-readings.webp").exists()
     content["options"], verdict["interval"] = {"step": "code"}, [0.0, 1.0]
     (folder / "code").mkdir()
     verdict |= {"value": 0.5, "expected": [0.0, None], "source": SOURCE}
     (folder / "code" / "verdicts.json").write_text(json.dumps({**content, "verdicts": [verdict]}))
     assert verdicts.write_pictures([tmp_path], found, place) == ["arda2026/fig1"]
-    with Image.open(place / "arda2026-fig1-readings.png") as small:
-        assert small.width == verdicts.PIXELS
+    with Image.open(place / "arda2026-fig1-readings.webp") as small:
+        assert small.width == verdicts.SIZES[0][0]
     other = {"arda2026/fig1": found["arda2026/fig1"] | {"scale": "paper"}}
     assert verdicts.write_pictures([tmp_path], other, place) == []  # not the run on file
 

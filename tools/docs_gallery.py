@@ -1,6 +1,6 @@
 """The gallery of the documentation: every figure as a card, from the verdicts that ship.
 
-A card has the picture `docs/pictures/<paper>-<figure>.png`, from tools.verdicts. Where there is
+A card has the picture `docs/pictures/<paper>-<figure>.webp`, from tools.verdicts. Where there is
 none, one is drawn here from docs/verdicts: for each sentence the expected range as a band, the
 interval as a line, and a mark for the outcome. A figure without a file of verdicts says so.
 """
@@ -39,8 +39,8 @@ def on_file(folder: Path = DOCS / "verdicts") -> dict[str, Entry]:
 
 def picture_of(figure: str, folder: Path = DOCS, kind: str = "") -> str:
     """The file in docs/ that shows a figure, or its "-readings"; empty where none ships."""
-    name = f"pictures/{figure.replace('/', '-')}{kind}.png"
-    return name if (folder / name).is_file() else ""
+    names = (f"pictures/{figure.replace('/', '-')}{kind}.{made}" for made in ("webp", "png"))
+    return next((name for name in names if (folder / name).is_file()), "")
 
 
 def sorted_verdicts(entry: Entry) -> list[Entry]:

@@ -29,8 +29,9 @@ from tools import unconfirmed
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "verdicts"
 PICTURES = ROOT / "docs" / "pictures"
-PIXELS, COLOURS = 1035, 128
-"""Half the size at which figures are drawn, and enough colours for lines and maps: 40 kB each."""
+BYTES = 40_000
+SIZES = ((800, 80), (800, 50), (640, 50), (640, 25), (480, 25), (360, 25))
+"""Widths and qualities of a picture, the best first; at most so many bytes are shipped of each."""
 README = ROOT / "README.md"
 START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
 NUMBERS = ("claim", "outcome", "value", "interval")
@@ -132,7 +133,7 @@ def write_pictures(
         if entry is None or not source.is_file():
             continue
         if all(json.loads(json_text(best.content[kept])) == entry[kept] for kept in KEPT):
-            path = place / f"{name.replace('/', '-')}.png"
+            path = place / f"{name.replace('/', '-')}.webp"
             path.write_bytes(small(source.read_bytes()))
             if len(readings := _readings([best, *others])) > 1:
                 curve = specification_curve(readings)["png"]
@@ -142,14 +143,17 @@ def write_pictures(
 
 
 def small(png: bytes) -> bytes:
-    """A picture with fewer pixels and colours."""
+    """A picture within BYTES, as wide and as good as that allows."""
     from PIL import Image
 
-    made = io.BytesIO()
     with Image.open(io.BytesIO(png)) as image:
-        size = PIXELS, round(image.height * PIXELS / image.width)
-        scaled = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-    scaled.quantize(COLOURS).save(made, "PNG", optimize=True)
+        drawn = image.convert("RGB")
+    for width, quality in SIZES:
+        made, size = io.BytesIO(), (width, round(drawn.height * width / drawn.width))
+        scaled = drawn.resize(size, Image.Resampling.LANCZOS)
+        scaled.save(made, "WEBP", quality=quality, method=6)
+        if made.tell() <= BYTES:
+            break
     return made.getvalue()
 
 
