@@ -268,7 +268,7 @@ def test_a_bad_command_line_is_one_line(line, tmp_path, monkeypatch, capsys):
         (["train", "--model", ""], "--model '': "),
         (["count", "--loss", "1", "--steps", "0"], "--steps 0: must be a whole number >= 1"),
         (["count", "--loss", "1", "--plot", "a.gif"], "--plot a.gif: is no name for a picture"),
-        (["verify", "arda2026/lemma-3"], "falsify"),
+        (["verify", "arda2026/lemma-3"], "is a claim about records"),
     ],
 )
 def test_what_was_typed_stands_in_the_line(line, words, capsys):
