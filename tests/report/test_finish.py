@@ -129,7 +129,8 @@ def test_a_band_is_cut_off_where_the_quantity_has_no_values(collection):
     ax = Figure().subplots()
     wide = collection.data.assign(mean_error_low=-collection.data["mean_error"])
     lab.draw_interval(ax, wide, "mean_error", "m", within=NOT_NEGATIVE)
-    (band,) = ax.collections
+    band, ends = ax.collections
+    assert len(ends.get_segments()) == 2  # each end is marked, so that bands can be told apart
     assert min(path.vertices[:, 1].min() for path in band.get_paths()) == 0.0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ._audit import audited_config
 from ._flags import Flag, Whole
 from ._in_words import in_short, training_needs
-from ._output import check_writable, print_json
+from ._output import check_picture, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 Question = Literal["width", "steps", "step-size"]
-
-PICTURES = (".png", ".pdf", ".svg")
 
 
 def count_command(
@@ -77,16 +75,14 @@ def count_command(
     json
         Print one JSON object on standard output.
     """
-    from ..core import BadArgument, check_choice, check_fraction, papers
+    from ..core import BadArgument, check_count, check_fraction, papers
 
     quantity, target = _target(loss, gap)
     if plot is not None and (theory_only or quantity == "gap"):
         nothing = "has nothing to draw where nothing is trained"
         fix = "leave out --theory-only" if theory_only else "ask for a loss"
         raise BadArgument("plot", str(plot), nothing, fix=fix)
-    if plot is not None:
-        check_choice("plot", plot.suffix.lower(), PICTURES)
-        check_writable("plot", plot)
+    check_picture(plot)
     check_fraction("delta", delta)
     from ..theory import practice, theorem_answers
     from ..theory._count import over_seeds
@@ -98,13 +94,14 @@ def count_command(
     paper = papers.of_model(chosen.model)
     tell = teller(json)
     settings = settings_of(chosen, delta=delta)
+    setting = next(iter(settings.values()))
+    check_count("most_width", most_width, least=setting.width_step)
     answers = over_seeds(
         {
             seed: theorem_answers(paper.key, setting, target, ask, quantity, tell)
             for seed, setting in settings.items()
         }
     )
-    setting = next(iter(settings.values()))
     found: Practice | None = None
     if not theory_only and quantity == "loss":
         found = practice(

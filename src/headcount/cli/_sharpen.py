@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from ._flags import Whole
-from ._output import check_writable, print_json, say
+from ._output import check_picture, print_json, say
 
 
 def sharpen_command(
@@ -58,11 +58,13 @@ def sharpen_command(
     from ._lemmas import lemmas_from
 
     chosen = lemmas_from(claim, trust=trust) if is_lemma_file(claim) else [claims[claim]]
-    if plot is not None:
-        check_writable("plot", plot)
+    check_picture(plot)
     columns = BarColumn(20), TimeElapsedColumn(), TextColumn("{task.description}")
     found = []
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         for own in chosen:
             task = bar.add_task(own.id, total=1.0)
 
