@@ -185,6 +185,24 @@ compare --papers nobody
 compare --data nothing
 compare --delta -1
 compare --T 0
+falsify arda2026/lemma-3 --export .
+verify arda2026/sigma-2-tanh --export .
+verify arda2026/sigma-2-tanh --boxes 1.5
+verify arda2026/lemma-3
+recheck arda2026/psi-2 --export .
+sharpen arda2026/lemma-3 --boxes -1
+sharpen arda2026/lemma-3 --plot a.bmp
+sharpen arda2026/lemma-3 --plot .
+sharpen arda2026/lemma-3 --variant zzz
+new lemma class
+new paper arda2026
+count --loss 1 --most-width 0
+count --loss 1 --steps 0
+train --record ,
+ntk --frozen ,
+audit --markdown --json
+show arda2026/fig1 --style poster
+show arda2026/fig1 --panels z
 list everything
 list --paper nobody
 list --paper
@@ -242,6 +260,20 @@ def test_a_bad_command_line_is_one_line(line, tmp_path, monkeypatch, capsys):
     assert len(said.err) < 900
     assert not list(tmp_path.iterdir())
     assert spent < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["train", "--model", ""], "--model '': "),
+        (["count", "--loss", "1", "--steps", "0"], "--steps 0: must be a whole number >= 1"),
+        (["count", "--loss", "1", "--plot", "a.gif"], "--plot a.gif: is no name for a picture"),
+        (["verify", "arda2026/lemma-3"], "is a claim about records"),
+    ],
+)
+def test_what_was_typed_stands_in_the_line(line, words, capsys):
+    assert run(line) == 2
+    assert words in capsys.readouterr().err
 
 
 def test_there_are_many_of_them():
@@ -302,6 +334,14 @@ CALLS = {
     "negative step": lambda: training.gd(-1.0),
     "step as words": lambda: training.gd("fast"),
     "NaN step": lambda: training.gd(float("nan")),
+    "a number as a projection": lambda: training.projgd(eta=0.1, projection=3),
+    "a model's class": lambda: train(model=arda2026.PooledAttention),
+    "no settings": lambda: training.TrainConfig.of(None),
+    "sharpen nothing": lambda: theory.sharpen(None),
+    "recheck a number": lambda: theory.recheck(3),
+    "compare a name": lambda: theory.compare("arda2026"),
+    "results in a number": lambda: lab.Store(3),
+    "a lemma that is a number": lambda: theory.lemma(x=theory.Reals(2))(3),
     "batch of nothing": lambda: training.sgd(0.1, batch_size=0),
     "radius below zero": lambda: arda2026.omega(-1, 1, 1),
     "radius NaN": lambda: arda2026.omega(float("nan"), 1, 1),

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from tools import mutants as driver
-from tools import ran
 from tools.bench import Workshop, measure
 from tools.likeness import Likeness
 from tools.mutations import Mutant, mutants_of
@@ -79,54 +78,6 @@ def test_a_sample_is_named_and_covers_papers_proofs_training_and_the_lab() -> No
     every = drawn(paths, None, "")
     assert len({mutant.name for mutant in every}) == len(every)
     assert not [m for m in every if m.function == "plot"]
-
-
-SHORT = """def f(x):
-    'Text.'
-    def inner():
-        for y in x:
-            return y
-    @inner
-    class C:
-        def g(self): return 2
-    match x:
-        case 1:
-            def late(): 'only text'
-    return inner
-"""
-
-
-def test_every_function_of_an_instrumented_source_notes_that_it_ran() -> None:
-    noted: list[str] = []
-    scope = {"__ran__": noted.append}
-    source = ran.instrumented("a/b.py", SHORT.replace("@inner", "@(lambda c: c())"))
-    exec(compile(source, "b", "exec"), scope)
-    assert scope["f"].__doc__ == "Text."  # type: ignore[attr-defined]
-    assert scope["f"]([7])() == 7  # type: ignore[operator]
-    assert noted == ["a/b.py:f", "a/b.py:f.inner"]
-    assert "__ran__('a/b.py:f.C.g'); return 2" in source
-
-
-def test_the_tests_that_run_little_but_the_function_come_first(tmp_path: Path) -> None:
-    rows = [
-        ("t/a.py::broad", 0.1, ["p.py:f", *(f"q.py:{k}" for k in range(90))]),
-        ("t/a.py::close", 0.1, ["p.py:f"]),
-        ("t/a.py::slow", 2 * ran.BUDGET, ["p.py:f"]),
-        ("t/b.py::beside", 0.1, ["p.py:g"]),
-        ("t/b.py::elsewhere", 0.1, ["q.py:3"]),
-    ]
-    lines = [dict(zip(("test", "seconds", "functions"), row, strict=True)) for row in rows]
-    text = "\n".join(json.dumps({**line, "clock": 1.0}) for line in lines)
-    (tmp_path / "a.jsonl").write_text(text)
-    tests = ran.Tests.read(tmp_path)
-    found = tests.concerning("p.py", "f", lambda test: False)
-    assert found == ["t/a.py::close", "t/a.py::broad", "t/b.py::beside"]
-    assert tests.concerning("p.py", "f", lambda test: "close" in test)[0] == "t/a.py::broad"
-    assert tests.concerning("q.py", "3", lambda test: "elsewhere" in test) == ["t/a.py::broad"]
-    assert tests.concerning("t/x.py", "3", lambda test: False) == []
-    assert tests.concerning("p.py", "f", lambda test: False, wide=False) == found[:2]
-    assert tests.concerning("p.py", "f", lambda test: False, budget=0.15) == found[:1]
-    assert ran.functions(SHORT) == {"f", "f.inner", "f.C.g"}
 
 
 def test_the_files_of_tests_that_use_the_same_words_come_first() -> None:
@@ -214,7 +165,6 @@ def test_planted_bugs_in_a_copy_are_caught(tmp_path: Path) -> None:
     shop = Workshop(tmp_path / "work", tmp_path / "root")
     chosen = driver.chosen(shop.tree, driver.sources(shop.tree), None, "")
     rows = list(measure(shop, chosen))
-    shop.close()
     outcomes = {row["mutant"].split(": ", 1)[1]: row["outcome"] for row in rows}
     assert outcomes == {
         "2 * x -> (2 / x)": "killed",
@@ -230,5 +180,4 @@ def test_planted_bugs_in_a_copy_are_caught(tmp_path: Path) -> None:
     assert (tmp_path / "work/worker-0/src/headcount/theory/_count.py").read_text() == source
     (tmp_path / "root/src/headcount/theory/_count.py").write_text("changed = 1\n")
     again = Workshop(tmp_path / "work", tmp_path / "root")
-    assert again.tests.seconds.keys() == shop.tests.seconds.keys()
     assert driver.chosen(again.tree, driver.sources(again.tree), None, "") == chosen

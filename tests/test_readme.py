@@ -102,7 +102,7 @@ def test_the_sections_count_readings_and_name_what_decides():
     assert "2 readings were tried, at quick scale (`step`: paper, code)" in found
     assert "Open and not tried: `teacher`" in found
     assert '**it falls**: not confirmed.\n  The paper: "it falls" (Sec. 6).' in found
-    assert "Confirmed in 1 of 2 readings" in found
+    assert "At quick scale confirmed in 1 of 2 readings" in found
     assert "step matters most" in found
     assert "It holds with `step=code`." in found
     assert "not run since verdicts have sources: `arda2026/fig2`" in found.replace("Not", "not")
@@ -155,11 +155,21 @@ def test_the_picture_of_a_run_on_file_goes_to_the_docs(tmp_path):
     content = {"figure": "arda2026/fig1", "scale": "quick", "seeds": [0, 1], "options": {}}
     verdict = {"claim": "a", "outcome": "confirmed", "sentence": "b"}
     (folder / "verdicts.json").write_text(json.dumps({**content, "verdicts": [verdict]}))
-    Image.new("RGB", (2070, 900), "white").save(folder / "figure.png")
+    noise = Image.effect_noise((2070, 900), 60.0)  # nothing is harder to make small
+    noise.save(folder / "figure.png")
     found, place = verdicts.collect([tmp_path]), tmp_path / "pictures"
     assert verdicts.write_pictures([tmp_path], found, place) == ["arda2026/fig1"]
-    with Image.open(place / "arda2026-fig1.png") as small:
-        assert small.size == (verdicts.PIXELS, 450)
+    with Image.open(place / "arda2026-fig1.webp") as small:
+        assert small.width in [width for width, _ in verdicts.SIZES]
+    assert (place / "arda2026-fig1.webp").stat().st_size <= verdicts.BYTES
+    assert not (place / "arda2026-fig1-readings.webp").exists()
+    content["options"], verdict["interval"] = {"step": "code"}, [0.0, 1.0]
+    (folder / "code").mkdir()
+    verdict |= {"value": 0.5, "expected": [0.0, None], "source": SOURCE}
+    (folder / "code" / "verdicts.json").write_text(json.dumps({**content, "verdicts": [verdict]}))
+    assert verdicts.write_pictures([tmp_path], found, place) == ["arda2026/fig1"]
+    with Image.open(place / "arda2026-fig1-readings.webp") as small:
+        assert small.width == verdicts.SIZES[0][0]
     other = {"arda2026/fig1": found["arda2026/fig1"] | {"scale": "paper"}}
     assert verdicts.write_pictures([tmp_path], other, place) == []  # not the run on file
 
@@ -184,6 +194,49 @@ def test_readings_come_from_the_largest_scale_that_has_others(tmp_path):
     assert "| paper, 1 | 1 / 0 / 0 / 0 | 0 / 0 / 0 / 0 | 2 (quick) |" in verdicts.table(
         {"arda2026/fig1": entry}
     )
+
+
+def test_the_default_reading_is_shown_and_most_readings_beside_it(tmp_path):
+    """Even where another reading was run at a larger scale, or few at the largest."""
+    lab.Store(tmp_path).prepare()
+    for scale, step in [("paper", "code"), *(("quick", step) for step in ("paper", "code"))]:
+        folder = tmp_path / "figures" / "arda2026-fig1" / scale / step
+        folder.mkdir(parents=True)
+        verdict = {"claim": "a", "outcome": "confirmed", "sentence": scale, "source": SOURCE}
+        content = {"figure": "arda2026/fig1", "scale": scale, "seeds": [0]}
+        content |= {"options": {"step": step}, "verdicts": [verdict]}
+        (folder / "verdicts.json").write_text(json.dumps(content))
+    entry = verdicts.collect([tmp_path])["arda2026/fig1"]
+    assert (entry["scale"], entry["options"]) == ("quick", {"step": "paper"})
+    default = tmp_path / "figures" / "arda2026-fig1" / "quick" / "paper" / "verdicts.json"
+    content |= {"scale": "paper", "options": {"step": "paper"}}
+    (tmp_path / "figures" / "arda2026-fig1" / "paper" / "verdicts.json").write_text(
+        json.dumps(content)
+    )
+    for anchors in ("4", "64"):
+        other = json.loads(default.read_text()) | {"options": {"step": "paper", "anchors": anchors}}
+        (default.parent / anchors).mkdir()
+        (default.parent / anchors / "verdicts.json").write_text(json.dumps(other))
+    entry = verdicts.collect([tmp_path])["arda2026/fig1"]
+    assert (entry["scale"], entry["readings_scale"], len(entry["readings"])) == (
+        "paper",
+        "quick",
+        4,
+    )
+    default.unlink()
+    (tmp_path / "figures" / "arda2026-fig1" / "paper" / "verdicts.json").unlink()
+    assert verdicts.collect([tmp_path]) == {}  # nothing in the default reading
+
+
+@pytest.mark.parametrize(("held", "says"), [(1, "holds with `step=code`"), (9, "does not with")])
+def test_few_readings_are_named_and_the_default_too(held, says):
+    entry = {"readings": [{"options": {"step": str(i)}, "verdicts": [
+        {"claim": "a", "outcome": "confirmed" if (i >= 10 - held) else "no"}]}
+        for i in range(10)]}  # fmt: skip
+    entry["readings"][9]["options"]["step"] = "code"
+    found = unconfirmed._where(entry, {"claim": "a"})
+    assert says in found
+    assert ("the default" in found) == (held == 9)
 
 
 def test_the_number_of_claims_is_that_of_the_registry():

@@ -1,7 +1,8 @@
-"""Where mutants are tried: copies of one copy of the tree, and what its tests run."""
+"""Where mutants are tried: copies of one copy of the tree."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 import shutil
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tools import ran
 from tools.forks import IMPORT_AFRESH, Forks
 from tools.likeness import Likeness
 from tools.mutations import Mutant
@@ -27,24 +27,23 @@ KEPT = (
     *("src", "tests", "benchmarks", "tools", "docs", "examples", "pyproject.toml", "Makefile"),
     *("README.md", "CITATION.cff", "CHANGELOG.md"),
 )
-RECORDED = ("theory", "training", "kernels", "papers", "lab", "cli", "report", "test_prop*.py")
+CONCERNED = ("theory", "training", "kernels", "papers", "lab", "cli", "report", "test_prop*.py")
 """Tests that may concern what is mutated."""
 LEFT_OUT = ("test_lab_chaos.py", "test_lab_kill.py", "test_newcomer.py")
 """Minutes of processes that are killed, which test the whole and not a line of it."""
 AS_USERS = ("train", "run", "seed_parts", "devices", "memory")
 """Tests of training that compare bits and compile as users do."""
-LONGEST = (1500.0, 7200.0)
-"""Seconds of processor and clock that a file of tests may take when it is recorded."""
-ROUNDS = (1, 2, 4)
-"""A mutant that survives is tried again when so many of the likeliest files are recorded."""
+ROUNDS = (1, 3, 6)
+"""How many of the likeliest files are tried, one round after another."""
+LIMITS = (120.0, 1200.0)
+"""Seconds of processor and clock after which the tests of a round hang."""
 
 
 class Workshop:
-    """The folder of a draw: the tree as it was at the start, and what the tests run."""
+    """The folder of a draw: the tree as it was at the start, and its tests."""
 
     def __init__(self, folder: Path, root: Path) -> None:
-        self.folder, self.tree, self.ran = folder, folder / "tree", folder / "ran"
-        self.root = root
+        self.folder, self.tree = folder, folder / "tree"
         if not self.tree.exists():
             shutil.rmtree(folder, ignore_errors=True)
             copied(root, folder / "half")
@@ -56,11 +55,7 @@ class Workshop:
             "PYTHONDONTWRITEBYTECODE": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        self.ran.mkdir(exist_ok=True)
-        self.tests = ran.Tests.read(self.ran)
         self.likeness = Likeness({n: (self.tree / n).read_text() for n in self._files()})
-        self.recording: _Recording | None = None
-        self.lock = threading.Lock()
 
     def forks(self, tree: Path, *, quick: bool, warm: bool) -> Forks:
         """A process that runs tests of a copy of the tree."""
@@ -70,7 +65,7 @@ class Workshop:
 
     def _files(self) -> list[str]:
         """The files of tests that may be run."""
-        found = [p for name in RECORDED for p in (self.tree / "tests").glob(name)]
+        found = [p for name in CONCERNED for p in (self.tree / "tests").glob(name)]
         files = [
             p for above in found for p in ([above] if above.is_file() else above.rglob("*.py"))
         ]
@@ -82,57 +77,6 @@ class Workshop:
         source = (self.tree / "src" / "headcount" / mutant.path).read_text()
         return self.likeness.likely(mutant.path, mutant.function, source)
 
-    def is_called(self, mutant: Mutant) -> bool:
-        """The change is in a function, whose calls are noted; not in what runs at import."""
-        source = (self.tree / "src" / "headcount" / mutant.path).read_text()
-        return mutant.function in ran.functions(source)
-
-    def record(self, tests: Sequence[str]) -> None:
-        """Run files of tests, once each, in a copy whose functions note that they run."""
-        with self.lock:
-            missing = [test for test in tests if not self._of(test).exists()]
-            if missing and self.recording is None:
-                tree = copied(self.tree, self.folder / "noting")
-                ran.instrument(tree / "src" / "headcount")
-                self.recording = _Recording(self, tree)
-            for test in missing:
-                assert self.recording is not None
-                self.recording(test)
-                self.tests.add(self._of(test))
-
-    def close(self) -> None:
-        """End the processes."""
-        if self.recording is not None:
-            self.recording.close()
-
-    def _of(self, test: str) -> Path:
-        return self.ran / f"{test.replace('/', '-')}.jsonl"
-
-
-class _Recording:
-    """A worker that records files of tests."""
-
-    def __init__(self, shop: Workshop, tree: Path) -> None:
-        self.shop, self.tree = shop, tree
-        self.processes: dict[bool, Forks] = {}
-
-    def __call__(self, test: str) -> None:
-        quick = compiles_quickly(test)
-        if quick not in self.processes:
-            self.processes[quick] = self.shop.forks(self.tree, quick=quick, warm=True)
-        file = self.shop._of(test)
-        half = file.with_suffix(".half")
-        half.unlink(missing_ok=True)
-        said = self.processes[quick].failing([test], LONGEST, into=str(half))
-        half.touch()
-        half.rename(file)
-        print(f"recorded  {test} {said or ''}", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """End the processes."""
-        for forks in self.processes.values():
-            forks.close()
-
 
 class Bench:
     """A copy of the tree in which mutants are tried, one after another."""
@@ -142,24 +86,25 @@ class Bench:
         self.processes: dict[tuple[bool, bool], Forks] = {}
         self.sound: dict[str, bool] = {}
         """Whether a test passes without any bug."""
-        self.killers: dict[str, list[str]] = {}
-        """Tests that caught a mutant of a function: tried first on its next mutant."""
 
-    def failing(self, tests: Sequence[str], changed: str) -> str | None:
-        """The first test that fails; `changed` is the source file that is not as it was, if any.
+    def failing(
+        self, tests: Sequence[str], mutant: Mutant | None = None, skipped: Sequence[str] = ()
+    ) -> str | None:
+        """The first test that fails; with a mutant its file is not as it was.
 
         A warm process takes the change over where it can; else everything is imported afresh.
         """
-        module = "headcount." + changed.removesuffix(".py").replace("/", ".") if changed else ""
         late = False
         for quick in (True, False):
             own = [test for test in tests if compiles_quickly(test) is quick]
             if not own:
                 continue
-            limits = self.shop.tests.limits(own)
-            found = self.process(quick, warm=True).failing(own, limits, changed=module)
+            changed = "" if mutant is None else module_of(mutant.path)
+            order = [] if mutant is None else [mutant.path, mutant.function]
+            more = {"order": order, "skipped": list(skipped)}
+            found = self.process(quick, warm=True).failing(own, LIMITS, changed=changed, **more)
             if found == IMPORT_AFRESH:
-                found = self.process(quick, warm=False).failing(own, limits)
+                found = self.process(quick, warm=False).failing(own, LIMITS, **more)
             if found:
                 return found
             late = late or found is None
@@ -174,7 +119,7 @@ class Bench:
     def is_sound(self, test: str) -> bool:
         """The test passes without a bug."""
         if test not in self.sound:
-            self.sound[test] = self.failing([test], changed="") == ""
+            self.sound[test] = self.failing([test]) == ""
             if not self.sound[test]:
                 print(f"not sound: {test} fails without a bug", file=sys.stderr, flush=True)
         return self.sound[test]
@@ -182,57 +127,23 @@ class Bench:
     def outcome(self, mutant: Mutant) -> tuple[str, str]:
         """killed, survived or timeout; and the test that caught it.
 
-        The tests that concern it are chosen among those of the likeliest files; of more files, as
-        long as it survives.
+        Of the likeliest file the likeliest tests run, for so long; then those of further files.
         """
-        likely, tried, left = self.shop.likely(mutant), set[str](), 0.0
-        for count in ROUNDS:
-            self.shop.record(likely[:count])
-            left += ran.BUDGET / len(ROUNDS)
-            wide = count == ROUNDS[-1] or not self.shop.is_called(mutant)
-            while tests := self._next(mutant, tried, left, wide):
-                found = self._tried(mutant, tests)
-                if found is None:
-                    return "timeout", ""
-                if found and self._really(found, mutant, tests):
+        likely, late = self.shop.likely(mutant), False
+        for first, last in itertools.pairwise((0, *ROUNDS)):
+            while found := self._tried(mutant, likely[first:last]):
+                if self._really(found, likely[first:last]):
                     return "killed", found
-                if not found:
-                    tried.update(tests)
-                    left -= sum(self.shop.tests.seconds.get(test, 0.0) for test in tests)
-                    break
-        return "survived", ""
+            late = late or found is None
+        return "timeout" if late else "survived", ""
 
-    def _next(self, mutant: Mutant, tried: set[str], left: float, wide: bool) -> list[str]:
-        """Tests to try: those that caught another mutant of this function, then others."""
-        known = [test for test in self.killers.get(self._place(mutant), ()) if test not in tried]
-        others = self.shop.tests.concerning(
-            mutant.path,
-            mutant.function,
-            lambda test: test in tried or not self.sound.get(test, True),
-            budget=left,
-            wide=wide,
-        )
-        return [*known, *(test for test in others if test not in known)]
-
-    @staticmethod
-    def _place(mutant: Mutant) -> str:
-        return f"{mutant.path}:{mutant.function}"
-
-    def _really(self, found: str, mutant: Mutant, tests: Sequence[str]) -> bool:
+    def _really(self, found: str, tests: Sequence[str]) -> bool:
         """The failure is the mutant's: the test passes without it."""
-        if "::" not in found:  # a file, or pytest itself: with all these tests
-            sound = self.failing(["--collect-only", *tests], changed="") == ""
-            if not sound:
-                raise SystemExit(f"these tests cannot be collected without a bug: {tests}")
-            return True
-        known = self.killers.setdefault(self._place(mutant), [])
-        if self.is_sound(found):
-            if found not in known:
-                known.insert(0, found)
-            return True
-        if found in known:
-            known.remove(found)
-        return False
+        if "::" in found:
+            return self.is_sound(found)
+        if self.failing(["--collect-only", *tests]) != "":  # a file, or pytest itself
+            raise SystemExit(f"these tests cannot be collected without a bug: {tests}")
+        return True
 
     def _tried(self, mutant: Mutant, tests: Sequence[str]) -> str | None:
         for quick in (True, False):
@@ -242,7 +153,7 @@ class Bench:
         source = file.read_text()
         file.write_text(mutant.applied(source))
         try:
-            return self.failing(tests, mutant.path)
+            return self.failing(tests, mutant, [t for t, sound in self.sound.items() if not sound])
         finally:
             file.write_text(source)
 
@@ -256,6 +167,11 @@ class Bench:
         """End the processes."""
         for forks in self.processes.values():
             forks.close()
+
+
+def module_of(path: str) -> str:
+    """The module of a source file."""
+    return "headcount." + path.removesuffix(".py").replace("/", ".")
 
 
 def copied(root: Path, to: Path) -> Path:

@@ -1,6 +1,6 @@
 """The gallery of the documentation: every figure as a card, from the verdicts that ship.
 
-A card has the picture `docs/pictures/<paper>-<figure>.png`, from tools.verdicts. Where there is
+A card has the picture `docs/pictures/<paper>-<figure>.webp`, from tools.verdicts. Where there is
 none, one is drawn here from docs/verdicts: for each sentence the expected range as a band, the
 interval as a line, and a mark for the outcome. A figure without a file of verdicts says so.
 """
@@ -37,10 +37,10 @@ def on_file(folder: Path = DOCS / "verdicts") -> dict[str, Entry]:
     return {entry["figure"]: entry for entry in stored}
 
 
-def picture_of(figure: str, folder: Path = DOCS) -> str:
-    """The file in docs/ that shows a figure; empty where none ships."""
-    name = f"pictures/{figure.replace('/', '-')}.png"
-    return name if (folder / name).is_file() else ""
+def picture_of(figure: str, folder: Path = DOCS, kind: str = "") -> str:
+    """The file in docs/ that shows a figure, or its "-readings"; empty where none ships."""
+    names = (f"pictures/{figure.replace('/', '-')}{kind}.{made}" for made in ("webp", "png"))
+    return next((name for name in names if (folder / name).is_file()), "")
 
 
 def sorted_verdicts(entry: Entry) -> list[Entry]:
@@ -180,6 +180,8 @@ def verdicts_section(figure: str, entry: Entry | None) -> list[str]:
     lines = []
     if shipped := picture_of(figure):
         lines += [f"![What was measured](../../../{shipped})", ""]
+    if curve := picture_of(figure, kind="-readings"):
+        lines += [f"![Every sentence under every reading tried](../../../{curve})", ""]
     if entry is None:
         return [*lines, "Not run yet since verdicts have sources.", ""]
     verdicts = sorted_verdicts(entry)

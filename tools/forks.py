@@ -14,6 +14,7 @@ import contextlib
 import gc
 import importlib
 import importlib.metadata
+import inspect
 import json
 import os
 import resource
@@ -25,14 +26,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tools.likeness import Likeness
 from tools.patching import Imported
-from tools.ran import Recorder
 
 PRELOADED = (
     *("jax", "jax.numpy", "jax.scipy.linalg", "jax.experimental", "optax", "numpy", "scipy.stats"),
     *("scipy.optimize", "scipy.special", "scipy.linalg", "pytest", "hypothesis", "flint"),
     *("mpmath", "jaxtyping", "beartype"),
 )
+BUDGET = 25.0
+"""Seconds of processor time for the likeliest tests of a round."""
 IMPORT_AFRESH = "import afresh"
 """The answer of a warm process to a change that it cannot take over."""
 
@@ -65,19 +68,20 @@ class Forks:
         limits: tuple[float, float],
         *,
         changed: str = "",
-        into: str = "",
+        order: Sequence[str] = (),
+        skipped: Sequence[str] = (),
     ) -> str | None:
         """The first test that fails, "" if none does, None if time ran out.
 
         `limits` are those of processor time and of the clock. `changed` is the module whose file is
-        not as it was when a warm process imported it. All tests run, and are recorded in a file, if
-        `into` names one.
+        not as it was when a warm process imported it. With `order`, the path of a source and a
+        function, those run that likely concern it, the likeliest first, for `BUDGET` seconds.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         seconds, clock = limits
         request = {"tests": tests, "seconds": seconds, "clock": clock}
-        request |= {"changed": changed, "into": into}
+        request |= {"changed": changed, "order": order, "skipped": skipped}
         print(json.dumps(request), file=self.process.stdin, flush=True)
         return json.loads(self.process.stdout.readline())["failing"]
 
@@ -127,7 +131,8 @@ def _forked(
     seconds: float,
     clock: float,
     changed: str,
-    into: str,
+    order: Sequence[str],
+    skipped: Sequence[str],
 ) -> str | None:
     reader, writer = os.pipe()
     child = os.fork()
@@ -138,7 +143,7 @@ def _forked(
         # The tests' own bytecode may be kept where no changed file is imported.
         sys.dont_write_bytecode = imported is None
         taken_over = imported is None or not changed or imported.patch(changed)
-        said = _run(tests, into) if taken_over else f"done {IMPORT_AFRESH}"
+        said = _run(tests, order, skipped) if taken_over else f"done {IMPORT_AFRESH}"
         os.write(writer, said.encode())
         os._exit(0)
     os.close(writer)
@@ -148,21 +153,55 @@ def _forked(
     return said.removeprefix("done ") if ended and said else None
 
 
-def _run(tests: Sequence[str], into: str) -> str:
+class _Likeliest:
+    """A pytest plugin: the likeliest tests first, for so much processor time."""
+
+    def __init__(self, order: Sequence[str], skipped: Sequence[str]) -> None:
+        self.order, self.skipped = order, set(skipped)
+        self.enough = False
+        """The time is spent, and no test has failed."""
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = [item for item in items if item.nodeid not in self.skipped]
+        if self.order and items:
+            path, function = self.order
+            source = (Path.cwd() / "src" / "headcount" / path).read_text()
+            texts = {item.nodeid: inspect.getsource(item.function) for item in items}
+            places = {
+                name: k for k, name in enumerate(Likeness(texts).likely(path, function, source))
+            }
+            items.sort(key=lambda item: places[item.nodeid])
+
+    def pytest_sessionstart(self, session: Any) -> None:
+        self.session = session
+
+    def pytest_runtest_logfinish(self) -> None:
+        if self.order and time.process_time() > BUDGET:
+            self.session.shouldstop = self.enough = True
+
+
+def _run(tests: Sequence[str], order: Sequence[str], skipped: Sequence[str]) -> str:
     import pytest
 
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    first = _First()
-    plugins = [first, Recorder(Path(into))] if into else [first]
+    first, likeliest = _First(), _Likeliest(order, skipped)
     # What is imported already keeps its plain assertions, which are as good here.
-    quiet = ("-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+    quiet = (
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+    )
     try:
-        code = pytest.main([*quiet, *(() if into else ("-x",)), *tests], plugins=plugins)
+        code = int(pytest.main([*quiet, *tests], plugins=[first, likeliest]))
     except BaseException:  # a bug may break pytest itself; whoever asks sees if it does without
         code = 1
-    return f"done {first.failed or ('pytest itself' if code else '')}"
+    failed = code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED) and not likeliest.enough
+    return f"done {first.failed or ('pytest itself' if failed else '')}"
 
 
 def _wait(child: int, seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""Which files of tests are likely to concern a source file, by the words that both use."""
+"""Which tests are likely to concern a source file, by the words that both use."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-
-from tools.ran import beside
 
 OWN = 4.0
 """How much more a word of the file's own name, or of the function's, weighs than another."""
@@ -18,21 +16,26 @@ OF_EVERY_CLAIM = ("tests/papers/test_right_sides.py", "tests/theory/test_conform
 
 
 def words(text: str) -> set[str]:
-    """Its words of three letters and more; underscores part them."""
-    return set(re.findall(r"[A-Za-z][A-Za-z0-9]{2,}", text))
+    """Its words of three letters and more, and names that are made of parts: lemma-6, eq_15."""
+    names = re.findall(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)+", text)
+    return {*re.findall(r"[A-Za-z][A-Za-z0-9]{2,}", text), *(n.replace("-", "_") for n in names)}
 
 
 class Likeness:
-    """The words of files of tests, by their paths."""
+    """The words of tests, or files of them, by their names."""
 
     def __init__(self, tests: Mapping[str, str]) -> None:
-        self.words = {name: words(f"{name.split('/')[-1]} {text}") for name, text in tests.items()}
+        self.words = {
+            name: words(f"{name[name.rfind('/', 0, name.find('.py')) :]} {text}")
+            for name, text in tests.items()
+        }
         spread = Counter(word for own in self.words.values() for word in own)
         self.weight = {word: math.log(len(tests) / count) for word, count in spread.items()}
 
     def likely(self, path: str, function: str, source: str) -> list[str]:
-        """All files of tests, the likeliest for a change in this function of a source first."""
-        folder = f"tests/{beside(path)}/"
+        """All of them, the likeliest for a change in this function of a source first."""
+        above = path.rpartition("/")[0].removesuffix("/figures").removesuffix("/claims")
+        folder = f"tests/{above}/"
         body, own = words(source), words(f"{path} {function}")
 
         def alike(test: str) -> float:

@@ -3,15 +3,15 @@
     python -m tools.mutants [--sample N] [--seed NAME] [--workers N] [--survivors] [files ...]
 
 Each mutant is one small wrong change of one source file (`tools/mutations.py`), made in a copy of
-the tree; one of the tests that concern it must fail, and pass again without the change. Which tests
-concern it is known from a run of the files of tests that are likeliest to run it (`tools/ran.py`,
-`tools/likeness.py`), not of all: a score so measured can be too low, not too high. Timeouts do not
-count, nor do the survivors that are argued to be equivalent (`tools/equivalent.json`). All mutants
-are put in a random order by hashing their names with the seed and tried in that order: a run that
-was cut short is a random sample too, and changes elsewhere in the sources leave it as it is. One
-draw is kept in docs/mutants.json, from which docs/mutants.md is made; another seed begins another
-one. The score is that of the first try. Survivors that are tried again, when there are tests for
-them, do not change it. Files that are named are looked at and not written down.
+the tree; one of the tests that likely concern it must fail, and pass again without the change.
+Which these are is told by the words that they share with the changed function and its file
+(`tools/likeness.py`): not all tests run, so the score can be too low, and not too high. Timeouts do
+not count, nor do the survivors that are argued to be equivalent (`tools/equivalent.json`). All
+mutants are put in a random order by hashing their names with the seed and tried in that order: a
+run that was cut short is a random sample too, and changes elsewhere in the sources leave it as it
+is. One draw is kept in docs/mutants.json, from which docs/mutants.md is made; another seed begins
+another one. The score is that of the first try. Survivors that are tried again, when there are
+tests for them, do not change it. Files that are named are looked at and not written down.
 
 A draw works in a folder of its own, on a copy of the tree as it was at the start: the same command
 goes on where it was cut short, whatever has changed since. --afresh takes a new copy.
@@ -94,8 +94,8 @@ def page(draw: dict[str, Any]) -> str:
         "",
         f"One small wrong change at a time is made in {', '.join(f'`{p}`' for p in PLACES)}: "
         "comparisons, signs, operations, constants, order of arguments; of figures in what they "
-        "compute and judge, not in what they draw or how large a scale is. Of the tests that run "
-        "the changed function, or others of its file or folder, one must fail.",
+        "compute and judge, not in what they draw or how large a scale is. Of the tests that share "
+        "most words with the changed function and its file one must fail.",
         "",
         f"**Killed {killed} of {counted} mutants ({100 * killed / max(counted, 1):.0f} %; "
         f"95 % interval {100 * low:.0f} to {100 * high:.0f} %).** "
@@ -211,7 +211,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{row['outcome']:9s} {row['mutant']} {row['by']}", file=sys.stderr, flush=True)
         seen.append(row)
         rows = seen if given.files else record(row, seed, names)
-    shop.close()
     killed, counted = score(rows)
     print(f"killed {killed} of {counted}")
     return int(killed < GOAL * counted)

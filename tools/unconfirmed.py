@@ -13,6 +13,7 @@ from typing import Any
 
 from headcount.lab import CONFIRMED, figures
 from headcount.lab._readings import robustness_sentence
+from tools.docs_gallery import picture_of
 from tools.docs_site import escape
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +28,9 @@ WORDS = (
     "confirm: what decided, which other readings of the text were tried, and in how many it holds. "
     "Made from [docs/verdicts](verdicts/README.md)."
 )
+
+FEW = 6
+"""So many readings are listed by name."""
 
 Entry = Mapping[str, Any]
 
@@ -44,6 +48,8 @@ def sections(entries: Mapping[str, Entry], paper: str) -> str:
         missed = [v for v in judged if v["outcome"] != CONFIRMED]
         if missed:
             lines += [f"### {name}", "", _tried(entry), ""]
+            if curve := picture_of(name, kind="-readings"):
+                lines += [f"![Every sentence under every reading tried]({curve})", ""]
             lines += [line for verdict in missed for line in _sentence(entry, verdict)]
             lines.append("")
         elif judged:
@@ -62,7 +68,13 @@ def choices_tried(entry: Entry) -> dict[str, list[str]]:
         for name, value in reading["options"].items():
             if value not in values.setdefault(name, []):
                 values[name].append(value)
-    return {name: own for name, own in values.items() if len(own) > 1}
+    axes = figures[entry["figure"]].axes
+    known = {name: list(axes[name].values) if name in axes else own for name, own in values.items()}
+    return {
+        name: sorted(own, key=[*known[name], *own].index)
+        for name, own in values.items()
+        if len(own) > 1
+    }
 
 
 def _tried(entry: Entry) -> str:
@@ -88,20 +100,25 @@ def _sentence(entry: Entry, verdict: Mapping[str, Any]) -> list[str]:
     row = next((r for r in entry["robustness"] if r["claim"] == verdict["claim"]), None)
     if row is not None and row["readings"] > 1:
         words = escape(robustness_sentence(row))
+        at = entry.get("readings_scale", entry["scale"])
+        words = f"at {at} scale {words}" if at != entry["scale"] else words
         lines.append(f"  {words[0].upper()}{words[1:]}.{_where(entry, verdict)}")
     return lines
 
 
 def _where(entry: Entry, verdict: Mapping[str, Any]) -> str:
-    """The readings in which a sentence holds, by what differs from the default."""
+    """The readings in which a sentence holds, or does not, where either are few."""
     default = entry["readings"][0]["options"]
-    found = [
-        " ".join(f"`{k}={v}`" for k, v in reading["options"].items() if default.get(k) != v)
-        for reading in entry["readings"]
-        for own in reading["verdicts"]
-        if own["claim"] == verdict["claim"] and own["outcome"] == CONFIRMED
-    ]
-    return f" It holds with {'; '.join(found)}." if found else ""
+    named: dict[bool, list[str]] = {True: [], False: []}
+    for reading in entry["readings"]:
+        changed = [f"`{k}={v}`" for k, v in reading["options"].items() if default.get(k) != v]
+        for own in reading["verdicts"]:
+            if own["claim"] == verdict["claim"]:
+                named[own["outcome"] == CONFIRMED].append(" ".join(changed) or "the default")
+    held, failed = named[True], named[False]
+    if 0 < len(held) <= FEW:
+        return f" It holds with {'; '.join(held)}."
+    return f" It does not with {'; '.join(failed)}." if held and len(failed) <= FEW else ""
 
 
 def with_sections(page: str, entries: Mapping[str, Entry], paper: str) -> str:

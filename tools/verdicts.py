@@ -2,14 +2,15 @@
 
 Reads results folders. The file of a figure holds its best reproduction in the default reading
 (paper scale before quick) with every sentence, number, interval, outcome and source, and beside it
-`readings`: what the same sentences gave under every other reading, at `readings_scale`, the largest
-at which there are others. What is on file stays where the folders have nothing at its scale or
-above. README's table and the pages of figures are made from the files; tests keep them equal. The
-picture of each run that is on file goes to docs/pictures, small enough for a page.
+`readings`: what the same sentences gave under every other reading, at `readings_scale`, the one
+with most of them. What is on file stays where the folders have nothing at its scale or above.
+README's table and the pages of figures are made from the files; tests keep them equal. The pictures
+of each run that is on file, and of its readings, go to docs/pictures, small enough for a page.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from headcount.core._files import json_text
 from headcount.lab import SCALES, Store, figures, robustness
 from headcount.lab._findings import KINDS, OUTCOMES
 from headcount.lab._readings import tally
+from headcount.report._readings import specification_curve
 from headcount.report._tables import chance_sentence
 from headcount.report.site import FigureResult, figure_results
 from tools import unconfirmed
@@ -27,8 +29,9 @@ from tools import unconfirmed
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "verdicts"
 PICTURES = ROOT / "docs" / "pictures"
-PIXELS, COLOURS = 1035, 128
-"""Half the size at which figures are drawn, and enough colours for lines and maps: 40 kB each."""
+BYTES = 40_000
+SIZES = ((800, 80), (800, 50), (640, 50), (640, 25), (480, 25), (360, 25))
+"""Widths and qualities of a picture, the best first; at most so many bytes are shipped of each."""
 README = ROOT / "README.md"
 START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
 NUMBERS = ("claim", "outcome", "value", "interval")
@@ -37,44 +40,56 @@ KEPT = ("figure", "scale", "seeds", "options", "settings", "stand_in", "verdicts
 
 def collect(folders: list[Path]) -> dict[str, Any]:
     """Figure -> its best reproduction in the default reading, and the others beside it."""
-    found = reproductions(folders)
-    best: dict[str, Any] = {}
+    return {name: _entry(own) for name, own in reproductions(folders).items()}
+
+
+def reproductions(folders: list[Path]) -> dict[str, list[FigureResult]]:
+    """Figure -> what the folders hold above smoke scale, the largest in the default reading first.
+
+    A figure without one in the default reading is left out: what it would tell was looked for.
+    """
+    found = [r for folder in folders for r in figure_results(Store(folder)) if r.scale != "smoke"]
+    found.sort(key=lambda r: (not _default(r), -SCALES.index(r.scale), len(r.unusual)))
+    best: dict[str, list[FigureResult]] = {}
     for result in found:
-        if result.id not in best:
-            own = [one for one in found if one.id == result.id]
-            best[result.id] = {name: result.content[name] for name in KEPT} | _readings(own)
+        if result.id in best or _default(result):
+            best.setdefault(result.id, []).append(result)
     return dict(sorted(best.items()))
 
 
-def reproductions(folders: list[Path]) -> list[FigureResult]:
-    """What the folders hold above smoke scale, the largest in the default reading first."""
-    found = [r for folder in folders for r in figure_results(Store(folder)) if r.scale != "smoke"]
-    return sorted(found, key=lambda r: (-SCALES.index(r.scale), len(r.unusual)))
+def _entry(own: list[FigureResult]) -> dict[str, Any]:
+    readings = _readings(own)
+    found = {name: own[0].content[name] for name in KEPT}
+    found |= {"readings_scale": readings[0]["scale"], "robustness": robustness(readings)}
+    return {**found, "readings": [_short(reading) for reading in readings]}
 
 
-def _readings(own: list[FigureResult]) -> dict[str, Any]:
-    """The readings of a figure at the largest scale that has more than one; the best first."""
-    chosen: list[FigureResult] = []
-    for scale in dict.fromkeys(result.scale for result in own):
-        first = next(result for result in own if result.scale == scale)
-        found = [result for result in own if result.is_reading_of(first.content)]
-        if not chosen or len(found) > 1:
-            chosen = found
-        if len(chosen) > 1:
-            break
-    listed: list[dict[str, Any]] = []
-    for result in chosen:
-        reading = {"options": _options(result), "verdicts": result.content["verdicts"]}
-        if reading["options"] not in [one["options"] for one in listed]:
-            listed.append(reading)
-    found = {"readings_scale": chosen[0].scale, "robustness": robustness(listed)}
-    return {**found, "readings": [_short(reading) for reading in listed]}
+def _readings(own: list[FigureResult]) -> list[dict[str, Any]]:
+    """The readings of a figure, the default first, at the scale that has most of them."""
+    most: list[dict[str, Any]] = []
+    for first in filter(_default, own):
+        listed: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for one in (first, *(r for r in own if r.is_reading_of(first.content))):
+            options = _options(one)
+            listed.setdefault(
+                tuple(sorted(options.items())),
+                {"options": options, "verdicts": one.content["verdicts"], "scale": one.scale},
+            )
+        if len(listed) > len(most):
+            most = list(listed.values())
+    return most
+
+
+def _default(result: FigureResult) -> bool:
+    """Whether every open choice is ours."""
+    axes = result.figure.axes if result.figure else {}
+    return all(_options(result)[name] == axis.ours for name, axis in axes.items())
 
 
 def _short(reading: dict[str, Any]) -> dict[str, Any]:
     """A reading with the numbers of its verdicts alone: words and sources are those above."""
     own = [{name: v.get(name) for name in NUMBERS} for v in reading["verdicts"]]
-    return {**reading, "verdicts": own}
+    return {"options": reading["options"], "verdicts": own}
 
 
 def _options(result: FigureResult) -> dict[str, str]:
@@ -110,24 +125,36 @@ def write(entries: dict[str, Any], folder: Path = FOLDER) -> None:
 def write_pictures(
     folders: list[Path], entries: dict[str, Any], place: Path = PICTURES
 ) -> list[str]:
-    """The picture of every run that an entry was made from; returns the figures."""
-    from PIL import Image
-
+    """Pictures of every run that an entry was made from, and of its readings; its figures."""
     place.mkdir(exist_ok=True)
     drawn: list[str] = []
-    for result in reproductions(folders):
-        source, entry = result.folder / "figure.png", entries.get(result.id)
-        if entry is None or result.id in drawn or not source.is_file():
+    for name, (best, *others) in reproductions(folders).items():
+        source, entry = best.folder / "figure.png", entries.get(name)
+        if entry is None or not source.is_file():
             continue
-        if all(json.loads(json_text(result.content[name])) == entry[name] for name in KEPT):
-            with Image.open(source) as image:
-                small = image.convert("RGB").resize(
-                    (PIXELS, round(image.height * PIXELS / image.width)), Image.Resampling.LANCZOS
-                )
-            name = f"{result.id.replace('/', '-')}.png"
-            small.quantize(COLOURS).save(place / name, optimize=True)
-            drawn.append(result.id)
+        if all(json.loads(json_text(best.content[kept])) == entry[kept] for kept in KEPT):
+            path = place / f"{name.replace('/', '-')}.webp"
+            path.write_bytes(small(source.read_bytes()))
+            if len(readings := _readings([best, *others])) > 1:
+                curve = specification_curve(readings)["png"]
+                path.with_stem(f"{path.stem}-readings").write_bytes(small(curve))
+            drawn.append(name)
     return drawn
+
+
+def small(png: bytes) -> bytes:
+    """A picture within BYTES, as wide and as good as that allows."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(png)) as image:
+        drawn = image.convert("RGB")
+    for width, quality in SIZES:
+        made, size = io.BytesIO(), (width, round(drawn.height * width / drawn.width))
+        scaled = drawn.resize(size, Image.Resampling.LANCZOS)
+        scaled.save(made, "WEBP", quality=quality, method=6)
+        if made.tell() <= BYTES:
+            break
+    return made.getvalue()
 
 
 def table(entries: dict[str, Any]) -> str:

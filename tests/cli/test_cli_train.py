@@ -113,6 +113,7 @@ BAD = {
     "radius": (["--rho", "3,0,3"], "must be a finite number > 0"),
     "two radii": (["--rho", "3,3"], "rho"),
     "words as radii": (["--rho", "a,b,c"], "is not three numbers"),
+    "a radius with an underscore": (["--rho", "1_0,3,3"], "is not three numbers"),
     "step size": (["--eta", "-1"], "must be a finite number > 0"),
     "no samples": (["--n", "0"], "must be a whole number >= 1"),
     "no steps": (["--steps", "0"], "must be a whole number >= 1"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headcount.cli import run
-from headcount.cli._count import table_rows
+from headcount.cli._count import table_rows, without_repetition
 from headcount.cli._in_words import in_short
 from headcount.theory import Answer
 
@@ -153,3 +153,13 @@ def test_numbers_of_several_seeds_say_so(capsys: pytest.CaptureFixture[str]) -> 
         assert one["seeds"] == [0, 1]
         assert len(one["per_seed"]) == 2
         assert "for every training set and were checked on these samples alone" in one["note"]
+
+
+def test_a_remark_in_every_row_stands_once_below_the_table():
+    rows = [("a", "printed", "never", f"below {k}; for every set; seed 0") for k in (1, 2, 3)]
+    kept, remarks = without_repetition([*rows, ("b", "all", "same", "as a")])
+    assert remarks == ["for every set", "seed 0"]
+    assert [row[3] for row in kept] == ["below 1", "below 2", "below 3", "as a"]
+    assert without_repetition(rows[:2]) == (rows[:2], [])
+    same = [(*row[:3], "at 400 steps") for row in rows]
+    assert without_repetition(same) == (same, [])

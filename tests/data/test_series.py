@@ -20,6 +20,9 @@ def test_series_reads_the_last_or_a_named_column(tmp_path):
     path = write(tmp_path, "year,a, b\n1,10,5\n2,20,6\n\n3,30,7\n")
     np.testing.assert_array_equal(read_series(path), [5, 6, 7])
     np.testing.assert_array_equal(read_series(path, "a"), [10, 20, 30])
+    by_year = write(tmp_path, "country,2020,2021\nAustria,1,2\nBhutan,3,4\n")
+    np.testing.assert_array_equal(read_series(by_year, "2021"), [2, 4])
+    path = write(tmp_path, "year,a, b\n1,10,5\n")
     with pytest.raises(BadArgument, match=r"column = 'c'.*year, a, b"):
         read_series(path, "c")
 
@@ -43,6 +46,8 @@ BAD = [
     ('t,v\n"a\nb",1\n1,inf\n', "line 4 holds 'inf', not a finite number"),
     ("v\n1e999\n", "line 2 holds '1e999', not a finite number"),
     ("1,2.5\n2,3.5\n", "line 1 holds only numbers, where the names of the columns belong"),
+    ("2020-01-01,1.5\n2020-01-02,2.5\n", "line 1 has '1.5' where the name of the last column"),
+    ("2020-01-01,NA\n2020-01-02,2.5\n", "line 1 has 'NA' where the name of the last column"),
     ("\nv,t,v\n1,1,1\n", "line 2 names a column 'v' twice"),
     ("t,,\n1,1,1\n", "line 1 names a column '' twice"),
     (f"t,v\n1,{'9' * 200_000}\n", "line 2 is no line of a CSV file: field larger than"),

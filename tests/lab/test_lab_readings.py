@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from headcount import core, lab
 from headcount.cli import run
 from headcount.lab._readings import Axis, robustness_sentence
-from headcount.report._readings import _fit_to_values, specification_curve
+from headcount.report._readings import _confirmed, _fit_to_values, specification_curve
 from headcount.report.site import FigureResult, build_site
 
 AXES = {
@@ -107,6 +107,8 @@ def test_robustness_counts_and_finds_the_choice_that_decides() -> None:
     assert robustness_sentence(none) == "not judged in any of 1 readings"
     results.reverse()  # then the default is one that does not hold
     assert "found by looking" in robustness_sentence(lab.robustness(results)[0])
+    more = [{**results[0], "verdicts": []}, *results]  # the default does not ask
+    assert lab.robustness(more)[0]["default"] == lab.NOT_JUDGED
     same = lab.robustness([r for r in results if r["options"]["a"] == "x"])[0]
     assert same["decisive"] is None
     assert robustness_sentence(same) == "confirmed in 3 of 3 readings"
@@ -178,6 +180,7 @@ def test_the_specification_curve_has_a_mark_for_every_reading() -> None:
     assert "a = z" in text
     assert "3 readings" in text
     assert "checked" not in text
+    assert _confirmed(results[0], {"c"}) == 1  # columns are ordered by what is shown
 
 
 def test_a_long_interval_does_not_press_the_curve_flat() -> None:

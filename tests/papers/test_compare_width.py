@@ -34,6 +34,7 @@ def test_the_median_has_infinite_seeds_in_its_order(logs: list[float], median: f
     [
         ([2.0, 2.0, 2.0], "required", False, "100"),
         ([2.0, 2.0, 2.0], "required", True, "> 100"),
+        ([13.2, 13.2, 13.2], "printed", False, r"$1.6 \cdot 10^{13}$"),
         ([2.0, 2.0, 2.0], "training", True, "100"),
         ([2.0, 2.0, NEVER], "required", True, "100 (never: 1 of 3 seeds)"),
         ([2.0, NEVER, NEVER], "printed", True, "never (2 of 3 seeds)"),

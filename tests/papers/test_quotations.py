@@ -11,6 +11,7 @@ import pytest
 
 from headcount import papers as rooms
 from headcount.core import papers
+from headcount.core._entries import read_tables
 from headcount.lab import Source
 from headcount.theory import claims
 
@@ -78,6 +79,30 @@ def test_every_sentence_that_a_figure_judges_is_in_its_paper(
     judged = sources(key)
     assert len({says for says, _ in judged.values()}) > 9
     assert missing(judged, texts) == []
+
+
+STYLE = r"\\(mathbf|mathcal|mathrm|text|rm)(?![a-z])"
+"""Commands of LaTeX that name no symbol."""
+
+
+def plainly(text: str) -> str:
+    """Letters, digits and relations alone: open choices quote formulas as a terminal shows them."""
+    text = re.sub(STYLE, "", text).replace(r"\leq", "<=")
+    return re.sub(r"[^a-z0-9<=]", "", text.lower())
+
+
+def test_every_open_choice_quotes_its_paper(paper: tuple[str, dict[str, str]]) -> None:
+    """Each part between dots, up to how formulas are written."""
+    key, _ = paper
+    files = [f for folder in TEXTS if folder.is_dir() for f in folder.glob(f"{key}*")]
+    texts = [plainly(f.read_text(encoding="utf-8")) for f in files]
+    tables = read_tables(f"headcount.papers.{key}:choices.toml")["axis"]
+    parts = [part for table in tables for words in re.findall('"([^"]+)"', table["says"])
+             for part in words.split("...")]  # fmt: skip
+    assert len(parts) > 5
+    assert [part for part in parts if not any(plainly(part) in text for text in texts)] == []
+    assert all('"' in table["says"] or "silent" in table["says"] or "Sec." in table["says"]
+               for table in tables)  # fmt: skip
 
 
 def test_a_changed_quotation_is_seen(paper: tuple[str, dict[str, str]]) -> None:

@@ -49,7 +49,7 @@ def test_a_picture_has_the_width_all_panels_and_its_verdicts():
     canvas = draw(Toy(), Look(5.5, title="Mine", verdicts=True))
     assert canvas.get_size_inches()[0] == 5.5
     assert len(canvas.axes) == 3
-    assert canvas.get_suptitle() == "Mine"
+    assert canvas.legends[0].get_title().get_text() == "Mine"  # above the key, not across it
     assert "Verdicts: 2 confirmed" in canvas.get_supxlabel()
     assert "Verdicts" not in draw(Toy()).get_supxlabel()
     assert draw(Toy(), Look(7.0, 4.0)).get_size_inches().tolist() == [7.0, 4.0]
@@ -80,3 +80,21 @@ def test_panels_are_chosen_by_their_letters():
     for wrong in ("d", "aa", "1"):
         with pytest.raises(BadArgument, match="use letters of abc"):
             draw(Toy(), panels=wrong)
+
+
+def test_a_key_that_a_figure_puts_above_itself_has_the_columns_that_fit():
+    def plot(data, axes):
+        for name in ("one of the long names", "another of the long names", "a third long name"):
+            axes[0].plot([1, 2], [1, 2], label=name)
+        handles, labels = axes[0].get_legend_handles_labels()
+        axes[0].figure.legend(handles, labels, ncols=3, title="names", loc="outside upper center")
+
+    own = Toy()
+    own.plan = types.SimpleNamespace(**{**vars(Toy.plan), "figure": types.SimpleNamespace(
+        **{**vars(Toy.plan.figure), "plot": plot})})  # fmt: skip
+    canvas = draw(own, Look(3.3))
+    canvas.draw_without_rendering()
+    (key,) = canvas.legends
+    assert key.get_title().get_text() == "names"
+    box = key.get_window_extent()
+    assert (box.x0 >= 0, box.x1 <= canvas.bbox.x1) == (True, True)

@@ -10,73 +10,14 @@ from pathlib import Path
 
 import pytest
 import toy_figure
-from matplotlib.figure import Figure
 from rich.console import Console
 
 from headcount import core, lab, report
-from headcount.lab._drawing import MARKERS, NOT_NEGATIVE
 from headcount.report._files import table
-from headcount.report._finish import label_ticks
 from headcount.report._plots import COLUMN_INCHES
 from headcount.report._progress import LineReporter, LiveReporter, duration
 from headcount.report._tables import seeds_text
 from headcount.report.site._pictures import harmless_svg
-
-
-@pytest.fixture(scope="module")
-def collection(tmp_path_factory: pytest.TempPathFactory) -> lab.Collection:
-    folder: Path = tmp_path_factory.mktemp("results")
-    plan = lab.make_plan(toy_figure.figure, "smoke", options={"rule": "other"})
-    lab.run_plan(plan, folder, workers=0)
-    return lab.collect(plan, lab.Store(folder))
-
-
-@pytest.mark.parametrize("top", [1.5, 4.0, 30.0, 1e4])
-def test_logarithmic_axes_have_labelled_ticks(top):
-    canvas = Figure()
-    ax = canvas.add_subplot()
-    ax.plot([1, 2], [1.0, top])
-    ax.set(xscale="log", yscale="log", ylim=(1.0, top))
-    label_ticks(ax)
-    canvas.draw_without_rendering()
-    shown = [t for t in ax.get_yticklabels() if t.get_text()]
-    inside = [t for t in shown if 1.0 <= t.get_position()[1] <= top]
-    assert 3 <= len(inside) <= 9
-
-
-def test_a_symmetric_logarithmic_axis_has_ticks_in_sight():
-    canvas = Figure()
-    ax = canvas.subplots()
-    ax.set_yscale("symlog", linthresh=1)
-    ax.set_ylim(3.6, 4.4)
-    label_ticks(ax)
-    canvas.draw_without_rendering()
-    assert sum(3.6 <= tick <= 4.4 for tick in ax.get_yticks()) >= 2
-
-
-def test_a_narrow_logarithmic_axis_has_three_ticks_in_sight():
-    ax = Figure().subplots()
-    ax.set(yscale="log", ylim=(0.00063, 0.00198))
-    label_ticks(ax)
-    assert sum(0.00063 <= tick <= 0.00198 for tick in ax.get_yticks()) >= 3
-
-
-def test_a_band_is_cut_off_where_the_quantity_has_no_values(collection):
-    ax = Figure().subplots()
-    wide = collection.data.assign(mean_error_low=-collection.data["mean_error"])
-    lab.draw_interval(ax, wide, "mean_error", "m", within=NOT_NEGATIVE)
-    (band,) = ax.collections
-    assert min(path.vertices[:, 1].min() for path in band.get_paths()) == 0.0
-
-
-def test_a_fit_that_names_points_carries_their_marker(collection):
-    ax = Figure().subplots()
-    lab.draw_power_law(ax, collection.data, "error", "m", index=2, label="toy")
-    (line,) = ax.lines
-    assert line.get_label().startswith("toy, slope")
-    assert line.get_marker() == MARKERS[2]
-    assert line.get_markevery() == []  # the points themselves are drawn by their own line
-
 
 HEAD = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 

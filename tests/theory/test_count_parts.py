@@ -317,6 +317,9 @@ def test_answers_that_depend_on_the_seed_show_the_median_and_the_range() -> None
     assert (step.value, step.note) == (0.2, "note; median of seeds 0, 1, 2: 0.4 to 0.1")
     (same,) = over_seeds({0: [answer(7.0)], 1: [answer(7.0)]})
     assert same.note == "note; so for each of seeds 0, 1"
+    unlike = {seed: [answer(None, note=f"norm {seed}")] for seed in (4, 2, 7)}
+    (never,) = over_seeds(unlike)  # the numbers of one seed are not those of each
+    assert never.note == "norm 4; so for seed 4, with other numbers for seeds 2, 7"
 
 
 def test_ends_of_ranges_are_told() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from dual_numbers import Dual, duals
 
-
 from headcount.core import BadArgument
 from headcount.theory import Budget, Kind, Outcome, Sides, _practice
 from headcount.theory._falsify import BUDGETS, budget_of

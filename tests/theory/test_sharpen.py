@@ -10,12 +10,14 @@ import jax.numpy as jnp
 import mpmath
 import pytest
 from benchmarks import sharpen as ten
+from matplotlib.figure import Figure
 
 from headcount.cli import run
+from headcount.cli._sharpen import _draw_point
 from headcount.core import BadArgument
 from headcount.theory import Box, Reals, Size, equality, given, lemma, sharpen
 from headcount.theory._closed_form import ClosedForm, closed_form
-from headcount.theory._sharpened import Best, law_of
+from headcount.theory._sharpened import Best, Sharpened, law_of
 
 T = Size("T", 2, 3)
 D = Size("d", 2, 4)
@@ -184,6 +186,17 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert "= 1/4 to" in out
     assert max(map(len, out.splitlines())) <= 80
     assert run(["sharpen", "mine.py:g"]) == 2
+
+
+def test_the_extremal_point_is_drawn():
+    small = Best({"T": 1}, 0.25, 0.3, point={"x": "1"})
+    large = Best({"T": 2}, 0.5, None, point={"x": ["0.5", "-1"], "y": "2"}, approached=("u -> 0",))
+    axes = Figure().subplots()
+    _draw_point(axes, Sharpened("c", "v", (large, small), 1, 0.0))
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines[:2]}
+    assert drawn == {"x": [0.5, -1.0], "y": [2.0]}
+    assert axes.get_title() == "extremal point at T=2"
+    assert axes.get_xlabel() == "direction: u -> 0"
 
 
 def test_what_has_no_constant_is_refused():

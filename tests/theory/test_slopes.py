@@ -17,7 +17,6 @@ from headcount.theory import Box, lemma, verify
 from headcount.theory._slopes import by_known_rules
 from headcount.theory.balls import BallProgram, at_precision, hull
 
-
 Rule = Callable[[Any, Any], Any]
 
 

@@ -267,7 +267,7 @@ def test_the_arguments_of_a_run() -> None:
     [
         ({"steps": 0}, "steps"),
         ({"steps": 10**9 + 1}, "more than 1000000000"),
-        ({"model": 3}, "cannot be called"),
+        ({"model": 3}, "is no such function"),
         ({"every": 0}, "record_every"),
         ({"chunk": 0}, "chunk"),
         ({"dtype": "half"}, "dtype"),

@@ -74,8 +74,12 @@ def audit_command(
     markdown
         Print a Markdown report.
     """
+    from ..core import BadArgument
     from ..theory import audit
 
+    if json and markdown:
+        two = "and --json ask for different things"
+        raise BadArgument("markdown", None, two, fix="give one of them")
     names = ("optimiser", "eta", "rho", "batch_size", "steps", "seeds")
     given = {k: v for k, v in locals().items() if k in names} | asdict(problem)
     chosen, run = audited(config, given, set or [])

@@ -95,7 +95,7 @@ def compare_command(
     if share is not None and loss is not None:
         raise BadArgument("loss", loss, "and --share are two targets", fix="leave one of them out")
     share = SHARE if share is None else share
-    keys = papers.split(",") if papers else None
+    keys = papers.split(",") if papers is not None else None
     try:
         answers = compare(
             problem, share=share, loss=loss, keys=keys, progress=teller(json), **given

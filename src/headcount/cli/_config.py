@@ -131,17 +131,28 @@ def _plain(text: str) -> Any:
         return text
 
 
+def listed(name: str, value: str) -> tuple[str, ...]:
+    """The words between commas; none for nothing at all."""
+    from ..core import BadArgument
+
+    words = tuple(value.split(",")) if value else ()
+    if not all(words):
+        raise BadArgument(name, value, "has an empty name in it", fix="write names and commas")
+    return words
+
+
 def _parse_flag(name: str, value: Any) -> Any:
     from ..core import BadArgument
+    from ..core._reading import parse_number
     from ..lab import parse_seeds
 
     if name == "seeds":
         return parse_seeds(value)
     if name in _LISTS:
-        return tuple(part for part in value.split(",") if part)
+        return listed(name, value)
     if name in _TRIPLES:
         try:
-            first, second, third = (float(part) for part in value.split(","))
+            first, second, third = (parse_number(part.strip()) for part in value.split(","))
         except ValueError:
             raise BadArgument(name, value, "is not three numbers", fix="use 3,3,3") from None
         return first, second, third

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ._audit import audited_config
 from ._flags import Flag, Whole
 from ._in_words import in_short, training_needs
-from ._output import check_writable, print_json
+from ._output import check_picture, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 Question = Literal["width", "steps", "step-size"]
-
-PICTURES = (".png", ".pdf", ".svg")
 
 
 def count_command(
@@ -77,16 +75,14 @@ def count_command(
     json
         Print one JSON object on standard output.
     """
-    from ..core import BadArgument, check_choice, check_fraction, papers
+    from ..core import BadArgument, check_count, check_fraction, papers
 
     quantity, target = _target(loss, gap)
     if plot is not None and (theory_only or quantity == "gap"):
         nothing = "has nothing to draw where nothing is trained"
         fix = "leave out --theory-only" if theory_only else "ask for a loss"
         raise BadArgument("plot", str(plot), nothing, fix=fix)
-    if plot is not None:
-        check_choice("plot", plot.suffix.lower(), PICTURES)
-        check_writable("plot", plot)
+    check_picture(plot)
     check_fraction("delta", delta)
     from ..theory import practice, theorem_answers
     from ..theory._count import over_seeds
@@ -98,13 +94,14 @@ def count_command(
     paper = papers.of_model(chosen.model)
     tell = teller(json)
     settings = settings_of(chosen, delta=delta)
+    setting = next(iter(settings.values()))
+    check_count("most_width", most_width, least=setting.width_step)
     answers = over_seeds(
         {
             seed: theorem_answers(paper.key, setting, target, ask, quantity, tell)
             for seed, setting in settings.items()
         }
     )
-    setting = next(iter(settings.values()))
     found: Practice | None = None
     if not theory_only and quantity == "loss":
         found = practice(
@@ -236,6 +233,18 @@ def table_rows(answers: Iterable[Answer]) -> Iterator[Row]:
             last = form
 
 
+def without_repetition(rows: list[Row]) -> tuple[list[Row], list[str]]:
+    """The rows without the remarks that stand in each of their notes, and those remarks."""
+    notes = [note.split("; ") for *_, note in rows if not note.startswith("as ")]
+    if len(notes) < 3:
+        return rows, []
+    remarks = [part for part in notes[0] if all(part in note for note in notes)]
+    if remarks == notes[0]:  # a note that says all keeps its place
+        return rows, []
+    kept = ("; ".join(p for p in row[3].split("; ") if p not in remarks) for row in rows)
+    return [(*row[:3], note) for row, note in zip(rows, kept, strict=True)], remarks
+
+
 def _show(
     short: str,
     title: str,
@@ -252,10 +261,13 @@ def _show(
         right: Literal["left", "right"] = "right" if column == ask else "left"
         table.add_column(column, justify=right, no_wrap=column != "note")
     trained = () if found is None else (found.answer, *found.narrower)
-    for cells in (*table_rows(answers), *table_rows(trained)):
+    rows, remarks = without_repetition([*table_rows(answers)])
+    for cells in (*rows, *table_rows(trained)):
         table.add_row(*cells)
     console = Console()
     console.print(short, highlight=False)
     console.print(table)
+    if remarks:
+        console.print(f"In every row: {'; '.join(remarks)}.", highlight=False)
     if plot is not None and found is not None:
         console.print(f"plot: {plot}", highlight=False)

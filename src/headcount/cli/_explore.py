@@ -6,11 +6,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ._flags import Whole
+
 ADDRESS = "127.0.0.1"
 
 
 def explore_command(
-    *, port: int = 0, browser: Annotated[bool, Parameter(negative="--no-browser")] = True
+    *, port: Whole = 0, browser: Annotated[bool, Parameter(negative="--no-browser")] = True
 ) -> int:
     """Open a page where sizes are sliders and every theorem reacts; Ctrl-C or SIGTERM ends it.
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from ._export import export_to
 from ._flags import Whole
 from ._meaning import called, meaning
-from ._output import check_writable, print_json, say, say_command
+from ._output import check_file, check_writable, print_json, say, say_command
 
 VIOLATED = 3
 
@@ -74,6 +74,7 @@ def falsify_command(
     else:
         asked.append((claims[claim], variant))
     check_writable("out", out)
+    check_file("export", export)
     notes, shown, code = Console(stderr=True), [], 0
     last: tuple[Any, Any] = (None, None)
     for chosen, form in asked:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WIDTHS = ("m", "H", "d_m", "heads")
 """The papers' letters for what every command calls --width."""
-_FLAGS = {"recorder": "record", "data model": "data", "initialisation": "init"}
+_FLAGS = {"recorder": "record", "data model": "data", "initialisation": "init", "tau": "steps"}
 """Kinds of names whose flag is called otherwise."""
 _MOST_SHOWN = 300
 """Characters of a value in an error."""
@@ -66,7 +66,7 @@ def in_flags(error: HeadcountError, flags: Sequence[str]) -> str:
     if named is None:
         shown = error.argument if error.value is None else error.shown
         return f"{where}{shown}: {error.problem}; {fix}"
-    value = "" if error.value is None else f" {_typed(error.value)}"
+    value = "" if error.value is None else f" {_typed(error.value) or chr(39) * 2}"
     return f"{where}{named}{value}: {error.problem}; {fix}"
 
 

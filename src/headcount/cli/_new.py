@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
+from keyword import iskeyword
 from pathlib import Path
 from string import Template
 from typing import Literal
@@ -38,16 +39,19 @@ def new_command(
     out
         Folder to write into.
     """
-    from ..core import BadArgument
+    from ..core import BadArgument, papers
     from ..core._files import write_atomically
 
-    if not (name.isidentifier() and name.isascii()) or name == "headcount":
+    known = iskeyword(name) or name == "headcount"
+    if not (name.isidentifier() and name.isascii()) or known:
         plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
         usable = plain.isidentifier() and plain != name
         fix = f"use {plain}" if usable else "use letters, digits and _"
         raise BadArgument("name", name, "is no Python name", fix=fix)
     if what == "paper" and not re.fullmatch(r"[a-z][a-z0-9]*", name):
         raise BadArgument("name", name, "is no citation key", fix="use one such as smith2030")
+    if what == "paper" and name in papers:
+        raise BadArgument("name", name, "is a paper that is there", fix="choose another key")
     files = scaffold(what, name)
     check_writable("out", out / name)
     taken = [str(out / file) for file in files if os.path.lexists(out / file)]

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._config import read_problem
+from ._config import listed, read_problem
 from ._flags import Flag, Whole
 from ._output import print_json
 from ._problem import NO_FLAGS, ProblemFlags
@@ -77,7 +77,7 @@ def ntk_command(
     chosen = read_problem(config, given)
     call: dict[str, Any] = {
         "blocks": "each",
-        "frozen": tuple(part for part in frozen.split(",") if part),
+        "frozen": listed("frozen", frozen),
         "dtype": dtype,
         "tile": tile,
     }

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+PICTURES = (".png", ".pdf", ".svg")
+"""What a picture that is asked for may be."""
+
 
 def consoles(json: bool) -> tuple[Console, Console]:
     """Where results go and where notes go: with --json, standard output is for JSON alone."""
@@ -48,6 +51,26 @@ def check_writable(argument: str, path: Path) -> None:
     except OSError as error:
         problem = f"cannot be written ({error.strerror})"
         raise BadArgument(argument, str(path), problem, fix="choose another place") from None
+
+
+def check_file(argument: str, path: Path | None) -> None:
+    """The same of a file, where one is asked for: no folder stands in its place."""
+    from ..core import BadArgument
+
+    if path is not None:
+        check_writable(argument, path)
+        if path.is_dir():
+            raise BadArgument(argument, str(path), "is a folder", fix="name a file in it")
+
+
+def check_picture(path: Path | None) -> None:
+    """The file of --plot, where one is asked for, is of a kind that can be drawn."""
+    from ..core import BadArgument
+
+    if path is not None and path.suffix.lower() not in PICTURES:
+        fix = f"end it in {', '.join(PICTURES)}"
+        raise BadArgument("plot", str(path), "is no name for a picture", fix=fix)
+    check_file("plot", path)
 
 
 def now_and_then(quiet: bool, seconds: float = 10.0) -> Callable[[str], None]:

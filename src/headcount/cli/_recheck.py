@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ._export import export_to
-from ._output import print_json, say
+from ._output import check_file, print_json, say
 
 REJECTED = 1
 
@@ -52,6 +52,7 @@ def recheck_command(
     from ._meaning import called, meaning
     from ._unicode import unicode_words
 
+    check_file("export", export)
     chosen = None
     if lemma is not None:
         (chosen, *more) = lemmas_from(lemma, trust=trust)

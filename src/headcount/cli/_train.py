@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._config import read_config
 from ._flags import Flag, Whole
-from ._output import check_writable, print_json
+from ._output import check_file, print_json
 from ._problem import NO_FLAGS, ProblemFlags
 from ._unfinished import RunCheckpoint, place_for
 
@@ -102,6 +102,7 @@ def train_command(
     from ..training._plan import plan_training, require_memory
 
     chosen = read_config(config, given).naming_seeds()
+    sample_mesh(devices)
     plan = plan_training(chosen)
     target = out or _own_file(chosen.fingerprint)
     if plan.fits:
@@ -110,7 +111,6 @@ def train_command(
         _show_settings(chosen, plan, target, json)
         return 0
     require_memory(plan)
-    sample_mesh(devices)
     check_target(target)
     kept = RunCheckpoint(target, chosen, devices)
     kept.check(resume=resume)
@@ -212,9 +212,7 @@ def check_target(target: Path) -> None:
     """A file that can be written, found out before the work; only runs and kernels are replaced."""
     from ..core import BadArgument
 
-    check_writable("out", target)
-    if target.is_dir():
-        raise BadArgument("out", str(target), "is a folder", fix="name a file in it")
+    check_file("out", target)
     if target.exists():
         with target.open("rb") as file:
             begin = file.read(len(_SIGNATURE))

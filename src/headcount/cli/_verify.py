@@ -8,7 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ._export import export_to
-from ._output import print_json
+from ._flags import Whole
+from ._output import check_file, print_json
 
 NOT_PROVED, FALSE = 1, 3
 
@@ -18,7 +19,7 @@ def verify_command(
     /,
     *,
     variant: str | None = None,
-    boxes: int = 20_000,
+    boxes: Whole = 20_000,
     tolerance: float = 1e-9,
     export: Path | None = None,
     trust: Annotated[bool, Parameter(negative=())] = False,
@@ -51,15 +52,17 @@ def verify_command(
         instance, admissible, message; a list if there are several.
     """
     from ..core import BadArgument, papers
-    from ..theory import facts, verify
+    from ..theory import claims, facts, verify
     from ..theory._portable import certificate_of
     from ..theory.lemma_files import is_lemma_file
     from ._lemmas import lemmas_from
 
+    check_file("export", export)
     if is_lemma_file(lemma):
         chosen = lemmas_from(lemma, trust=trust)
     else:
-        chosen = facts.of_paper(lemma) if lemma in papers else [facts[lemma]]
+        one = claims if lemma in claims else facts
+        chosen = facts.of_paper(lemma) if lemma in papers else [one[lemma]]
         if not chosen:
             having = ", ".join(dict.fromkeys(name.split("/")[0] for name in facts))
             raise BadArgument("lemma", lemma, "is a paper without facts", fix=f"choose {having}")

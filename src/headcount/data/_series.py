@@ -35,6 +35,10 @@ def read_series(
         raise BadArgument("path", str(path), "has no rows below its header", fix="check the file")
     header = _header(path, *rows[0])
     index = len(header) - 1 if column is None else _column(header, column)
+    if column is None and (_is_number(header[-1]) or header[-1] in _NO_VALUE):
+        problem = f"has {header[-1]!r} where the name of the last column belongs"
+        fix = "put a line with names above it, or name the column"
+        raise _wrong(path, rows[0][0], problem, fix)
     values = np.array([_number(path, line, row, index, len(header)) for line, row in rows[1:]])
     empty = np.isnan(values)
     if not empty.any():

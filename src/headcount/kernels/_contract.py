@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from ..core import Array, precision
 from ._features import Factors
@@ -176,7 +176,7 @@ def _summed(
     return by_rows.reshape(len(by_rows), -1, R2).sum(axis=2)
 
 
-def empty_aligned(shape: tuple[int, ...], dtype: str) -> Float[np.ndarray, "..."]:
+def empty_aligned(shape: tuple[int, ...], dtype: str) -> Shaped[np.ndarray, "..."]:
     """Like np.empty, beginning where JAX can use the memory without a copy."""
     size, itemsize = math.prod(shape), np.dtype(dtype).itemsize
     raw = np.empty(size + _ALIGNMENT // itemsize, dtype)
@@ -212,5 +212,5 @@ def _cpu() -> Any:
         return None
 
 
-def _rows(factor: Float[Array, "n R p"]) -> Float[Array, "nR p"]:
+def _rows(factor: Shaped[Array, "n R p"]) -> Shaped[Array, "nR p"]:
     return factor.reshape(-1, factor.shape[-1])

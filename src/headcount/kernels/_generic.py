@@ -98,7 +98,7 @@ def restricted(f: Function, params: Any, names: Sequence[str]) -> tuple[Function
 def jacobian_features(
     model: Any, params: Any, x: Samples, names: Sequence[str]
 ) -> dict[str, Factors]:
-    """The Jacobian of one sample by block: one factor of shape (o, 1, P_b)."""
+    """The Jacobian of one sample by block, if it has numbers: one factor of shape (o, 1, P_b)."""
     g, values = restricted(*as_trained(model, params), names)
     J = jax.jacrev(g)(values, x)
 
@@ -106,7 +106,8 @@ def jacobian_features(
         leaves = [leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(block)]
         return jnp.concatenate(leaves, axis=1)[:, None, :]
 
-    return {name: (flat(J[name]),) for name in names}
+    features = {name: (flat(J[name]),) for name in names}
+    return {name: one for name, one in features.items() if one[0].size}
 
 
 def pull_back_outputs(

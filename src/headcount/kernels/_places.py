@@ -41,7 +41,7 @@ def seen_through(equation: Any, read: Sequence[Any], own: Sequence[View | None])
         return view.moved([k for k in range(len(view.axes)) if k not in p["dimensions"]])
     if name == "broadcast_in_dim":
         return view.spread(out.shape, p["broadcast_dimensions"])
-    if name == "convert_element_type" and out.dtype.kind == "f":
+    if name == "convert_element_type" and jnp.issubdtype(out.dtype, jnp.floating):
         return view
     if name == "neg":
         return view.scaled(-1.0)
@@ -117,8 +117,8 @@ def _rows(equation: Any, read: Sequence[Any], own: Sequence[View | None]) -> Use
     if not plain or view.scale is not None:
         return None
     n, places = view.size(view.axes[0]), range(1, len(view.axes))
-    flat = ids.reshape(1, -1, 1)
-    factor = jnp.clip(flat, 0, n - 1).astype(jnp.int32)
+    flat = ids.reshape(1, -1, 1).astype(jnp.int32)  # bytes do not hold n
+    factor = jnp.clip(flat, 0, n - 1)
 
     def cotangent(g: Any) -> Any:
         free = [view.size(view.axes[k]) for k in places]
@@ -127,9 +127,10 @@ def _rows(equation: Any, read: Sequence[Any], own: Sequence[View | None]) -> Use
     if view.axes[0] != view.group([0]):  # ids count atoms in another order
         return None
     use = _use(view, equation, (), ([0], places), factor, cotangent)
-    if "FILL" not in str(p["mode"]):
+    if "CLIP" in str(p["mode"]):
         return use
-    there = ((ids >= 0) & (ids < n)).reshape(*ids.shape[:-1], *[1] * (len(view.axes) - 1))
+    # Otherwise JAX's gradients leave out ids that are out of range, whatever was read for them.
+    there = ((flat >= 0) & (flat < n)).reshape(*ids.shape[:-1], *[1] * (len(view.axes) - 1))
     return replace(use, reaches=there)
 
 

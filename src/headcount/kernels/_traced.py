@@ -38,7 +38,10 @@ class Program:
         held = tree.subtrees(self.params, names)
         owners = {name: [name] * len(leaves) for name, leaves in held.items()}
         owned = tree.with_subtrees(jax.tree.map(lambda _: "", self.params), owners)
-        self.owner = [name or None for name in jax.tree.leaves(owned)]
+        self.owner = [  # a leaf without numbers has no gradient
+            name if name and jnp.size(leaf) else None
+            for name, leaf in zip(jax.tree.leaves(owned), self.leaves, strict=True)
+        ]
 
         def flat(leaves: Any, x: Any) -> Any:
             return jnp.ravel(self.model(jax.tree.unflatten(structure, leaves), x))

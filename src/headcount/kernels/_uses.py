@@ -47,14 +47,14 @@ class Use:
     """One place: sum over rows r of `factor`[b, r] (x) `cotangent`(g)[b, r] on two groups of atoms.
 
     `batch` are the atoms of the axis b, on which the gradient is block by block; `at` are atoms
-    held at one index. `factor` of integers stands for rows of the identity. `shape` and `dtype`
-    are those of the zero that is added.
+    held at one index, `steps` those that scans run over, each with its depth. `factor` of integers
+    stands for rows of the identity. `shape` and `dtype` are those of the zero that is added.
     """
 
     leaf: int
     atoms: tuple[int, ...]
     at: tuple[tuple[int, int], ...]
-    steps: tuple[int, ...]
+    steps: tuple[tuple[int, int], ...]
     batch: tuple[int, ...]
     groups: tuple[tuple[int, ...], tuple[int, ...]]
     factor: Any
@@ -70,8 +70,10 @@ class Use:
         held = tuple(atom for atom, _ in self.at)
         return self.atoms, held, self.batch, frozenset(self.groups)
 
-    def over_steps(self, stacked: Any, length: int, *, apart: bool) -> Use:
+    def over_steps(self, stacked: Any, length: int, depth: int) -> Use:
         """The use in all steps of a scan: each on an index of its own, or all on the same."""
+        # A leaf of which an outer scan has taken a step is one and the same in all of these.
+        apart = bool(self.steps) and self.steps[-1][1] == depth
 
         def joined(parts: Any) -> Any:
             if apart:  # (step, B, R, p) -> (step B, R, p)
@@ -82,7 +84,7 @@ class Use:
         return replace(
             self,
             steps=self.steps[:-1] if apart else self.steps,
-            batch=(self.steps[-1], *self.batch) if apart else self.batch,
+            batch=(self.steps[-1][0], *self.batch) if apart else self.batch,
             factor=joined(stacked),
             shape=(length, *self.shape),
             cotangent=lambda g: joined(jax.vmap(self.cotangent)(g)),
@@ -90,10 +92,15 @@ class Use:
 
 
 class Walk:
-    """One pass through a program; `zeros` are those of its uses in order, absent to find them."""
+    """One pass through a program; `zeros` are those of its uses in order, absent to find them.
 
-    def __init__(self, whole: frozenset[int], zeros: Sequence[Any] | None = None) -> None:
-        self.whole, self.zeros = whole, zeros
+    `depth` counts the scans around it.
+    """
+
+    def __init__(
+        self, whole: frozenset[int], zeros: Sequence[Any] | None = None, depth: int = 0
+    ) -> None:
+        self.whole, self.zeros, self.depth = whole, zeros, depth
         self.uses: list[Use] = []
 
     def run(
@@ -172,13 +179,14 @@ class Walk:
         bad += [v for v in own[columns:] if v is not None and len(v.axes[0]) != 1]
         if bad:
             raise Unsuited([view.leaf for view in bad])
-        steps = [None if view is None else view.at_step() for view in own[columns:]]
+        depth = self.depth + 1
+        steps = [None if view is None else view.at_step(depth) for view in own[columns:]]
         views = [*own[:columns], *steps]
         consts, start, xs = read[:fixed], read[fixed:columns], read[columns:]
         found: list[Use] = []
 
         def step(carry: Any, at: Any, zeros: Any) -> Any:
-            walk = Walk(self.whole, zeros)
+            walk = Walk(self.whole, zeros, depth)
             out = walk._called(program, [*consts, *carry, *at], views)
             found[:] = walk.uses
             return out[:carried], (out[carried:], [use.factor for use in walk.uses])
@@ -192,9 +200,8 @@ class Walk:
             lambda carry, at: step(carry, *at),
             list(start), (list(xs), zeros), length=length, reverse=equation.params["reverse"],
         )  # fmt: skip
-        sliced = {view.steps for view in steps if view is not None}
         for use, stacked in zip(found, factors, strict=True):
-            self.uses.append(use.over_steps(stacked, length, apart=use.steps in sliced))
+            self.uses.append(use.over_steps(stacked, length, depth))
         return [*last, *ys]
 
 

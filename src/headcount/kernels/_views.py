@@ -22,15 +22,15 @@ from ..core import Array
 class View:
     """A leaf with other axes: `axes` are tuples of atoms.
 
-    Held at one index are the atoms of `at`, each with its index, and those of `steps`, over which
-    scans run, the innermost last.
+    Held at one index are the atoms of `at`, each with its index, and those of `steps`, each with
+    the depth of the scan that runs over it, the innermost last.
     """
 
     leaf: int
     atoms: tuple[int, ...]
     axes: tuple[tuple[int, ...], ...]
     at: tuple[tuple[int, int], ...] = ()
-    steps: tuple[int, ...] = ()
+    steps: tuple[tuple[int, int], ...] = ()
     scale: Any = None
 
     @classmethod
@@ -46,10 +46,10 @@ class View:
         """Times a number."""
         return replace(self, scale=factor if self.scale is None else self.scale * factor)
 
-    def at_step(self) -> View:
+    def at_step(self, depth: int) -> View:
         """One index of the first axis, which must be one atom, in a scan over the leaf."""
         ((atom,), *others) = self.axes
-        return replace(self, axes=tuple(others), steps=(*self.steps, atom))
+        return replace(self, axes=tuple(others), steps=(*self.steps, (atom, depth)))
 
     def at_index(self, place: int, index: int) -> View | None:
         """One index of an axis, which stays with length one; None unless it is one atom."""
@@ -88,7 +88,7 @@ class View:
                 axes = [tuple(a + (a > atom) for a in one) for one in axes]
                 axis = [*(a + (a > atom) for a in axis), atom]
                 left = [atom + 1, *up]
-                if any(held >= atom for held in (*self.steps, *(a for a, _ in self.at))):
+                if any(held >= atom for held, _ in (*self.steps, *self.at)):
                     return None
             if have != length:
                 return None

@@ -117,11 +117,15 @@ def robustness(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for result in results:
         for verdict in result["verdicts"]:
             rows.setdefault(verdict["claim"], []).append((result["options"], verdict))
-    return [_robust(claim, own) for claim, own in rows.items()]
+    default = {v["claim"]: v["outcome"] for first in results[:1] for v in first["verdicts"]}
+    return [
+        _robust(claim, own, default.get(claim, NOT_JUDGED))  # some readings ask for more
+        for claim, own in rows.items()
+    ]
 
 
 def _robust(
-    claim: str, rows: Sequence[tuple[Mapping[str, str], Mapping[str, Any]]]
+    claim: str, rows: Sequence[tuple[Mapping[str, str], Mapping[str, Any]]], default: str
 ) -> dict[str, Any]:
     held = [verdict["outcome"] == CONFIRMED for _, verdict in rows]
     effects = [e for name in rows[0][0] if (e := _effect(name, rows, held)) is not None]
@@ -129,7 +133,7 @@ def _robust(
     return {
         "claim": claim,
         "source": rows[0][1]["source"],
-        "default": rows[0][1]["outcome"],
+        "default": default,
         "confirmed": sum(held),
         "readings": len(rows),
         "outcomes": dict(Counter(str(verdict["outcome"]) for _, verdict in rows)),

@@ -54,5 +54,7 @@ def parse_options(texts: Iterable[str], argument: str = "option") -> dict[str, s
         if not equals or not name or not value:
             fix = f"write {name or 'name'}=VALUE"
             raise BadArgument(argument, text, "must be name=value", fix=fix)
+        if name in options:
+            raise BadArgument(argument, text, f"gives {name} twice", fix="give it once")
         options[name] = value
     return options

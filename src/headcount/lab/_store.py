@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..core import BadArgument
+from ..core._checks import check_kind
 from ..core._files import check_folder_is_writable
 from ..core._inside import follow_no_link_below, inside
 from ..core._owner import owner
@@ -51,7 +52,7 @@ class Store:
     def __init__(
         self, folder: Path = DEFAULT_FOLDER, message: Callable[[str], None] = _ignore
     ) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(check_kind("folder", folder, (str, Path), fix="give a folder"))
         self._message = message
         follow_no_link_below(self.folder)
         self.index = Index(self.folder / "index" / "trials.sqlite3")

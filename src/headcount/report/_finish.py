@@ -30,10 +30,12 @@ def finish(
     collection: Collection,
     verdicts: bool = False,
     scale: float = 1.0,
+    title: str = "",
 ) -> None:
     """Apply all of it; the canvas grows by what the keys and the caption need.
 
-    With `verdicts` the caption counts them. Letters are `scale` times as large as in a paper.
+    With `verdicts` the caption counts them. Letters are `scale` times as large as in a paper. The
+    title stands above a key that is there.
     """
     width, height = canvas.get_size_inches()
     for ax in panels:
@@ -51,6 +53,13 @@ def finish(
     canvas.supxlabel("\n".join(lines), fontsize=6 * scale, color="0.35")
     keys = _move_keys(canvas, panels, columns, width / scale, scale)
     height += scale * (0.1 + _LINE_INCHES * len(lines) + keys)
+    if title and canvas.legends:
+        below = canvas.legends[0].get_title().get_text()
+        title_and_key = f"{title}\n{below}" if below else title
+        canvas.legends[0].set_title(title_and_key, prop={"size": 9 * scale})
+        height += scale * 1.5 * _LINE_INCHES
+    elif title:
+        canvas.suptitle(title)
     canvas.set_size_inches(width, height)
 
 
@@ -100,17 +109,16 @@ def _move_keys(
                 keys[ax] = (handles, tuple(labels))
     # A key in one panel holds for all that draw the same.
     common = max((labels for _, labels in keys.values()), key=drawn.__getitem__, default=())
-    free = not canvas.legends  # the place above the figure
-    shared = common if drawn[common] > 1 and free else None
-    extra = 0.0
-    if shared is not None:
-        handles = next(handles for handles, labels in keys.values() if labels == shared)
-        fitting = int(width * _CHARACTERS_PER_INCH) // (max(map(len, shared)) + 8)
-        columns_of_key = max(1, min(len(shared), fitting))
-        canvas.legend(
-            handles, shared, loc="outside upper center", ncols=columns_of_key, frameon=False
-        )
-        extra += 0.1 + _LINE_INCHES * math.ceil(len(shared) / columns_of_key)
+    extra, shared = 0.0, None
+    if canvas.legends:  # the place above the figure is taken
+        (own,) = canvas.legends
+        labels = [text.get_text() for text in own.get_texts()]
+        own.remove()
+        extra += _key_above(canvas, own.legend_handles, labels, width, own.get_title().get_text())
+    elif drawn[common] > 1:
+        handles = next(handles for handles, labels in keys.values() if labels == common)
+        extra += _key_above(canvas, handles, common, width)
+        shared = common
     rows: dict[int, int] = {}
     for i, ax in enumerate(panels):
         handles, labels = keys.get(ax, ((), ()))
@@ -118,6 +126,17 @@ def _move_keys(
             key_below(ax, handles, labels, scale)
             rows[i // columns] = max(rows.get(i // columns, 0), len(labels))
     return extra + sum(0.05 + _LINE_INCHES * count for count in rows.values())
+
+
+def _key_above(
+    canvas: Any, handles: Sequence[Any], labels: Sequence[str], width: float, title: str = ""
+) -> float:
+    """One key above all panels, in as many columns as have room; the height that it takes."""
+    fitting = int(width * _CHARACTERS_PER_INCH) // (max(map(len, labels)) + 8)
+    columns = max(1, min(len(labels), fitting))
+    place = {"loc": "outside upper center", "frameon": False}
+    canvas.legend(handles, labels, ncols=columns, title=title or None, **place)
+    return 0.1 + _LINE_INCHES * (math.ceil(len(labels) / columns) + bool(title))
 
 
 def key_below(ax: Any, handles: Sequence[Any], labels: Sequence[str], scale: float = 1.0) -> None:

@@ -152,9 +152,7 @@ def draw(collection: Collection, look: Look | None = None, **options: Any) -> An
         axes = list(np.atleast_1d(canvas.subplots(*own)).ravel())
         collection.plan.figure.plot(_drawable(collection.data), axes)
         axes = _arrange(canvas, axes, look, rows, columns)
-        finish(canvas, axes, columns, collection, look.verdicts, look.scale)
-        if look.title:
-            canvas.suptitle(look.title)
+        finish(canvas, axes, columns, collection, look.verdicts, look.scale, look.title)
         if look.height is not None:
             words = canvas.get_size_inches()[1] - panel_height * rows
             if look.height < (least := words + _LEAST_HEIGHT * look.scale * rows):

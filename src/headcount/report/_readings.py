@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group
@@ -71,7 +71,8 @@ def specification_curve(readings: Sequence[Reading]) -> dict[str, bytes]:
 
     rows = [row for row in robustness(readings) if row["source"]["kind"] != "sanity"]
     rows = [row for row in rows if row["source"]["kind"] == "paper"] or rows
-    order = sorted(readings, key=lambda one: -_confirmed(one))
+    shown = {row["claim"] for row in rows}
+    order = sorted(readings, key=lambda one: -_confirmed(one, shown))
     made = {name: [one["options"].get(name) for one in order] for name in order[0]["options"]}
     choices = [(k, v) for k, own in made.items() if len(set(own)) > 1 for v in dict.fromkeys(own)]
     heights = [_ROW_INCHES] * len(rows) + [_CHOICE_INCHES * max(len(choices), 1) + 0.1]
@@ -93,8 +94,9 @@ def specification_curve(readings: Sequence[Reading]) -> dict[str, bytes]:
     return files
 
 
-def _confirmed(reading: Reading) -> int:
-    return sum(verdict["outcome"] == CONFIRMED for verdict in reading["verdicts"])
+def _confirmed(reading: Reading, among: Collection[str]) -> int:
+    own = [verdict for verdict in reading["verdicts"] if verdict["claim"] in among]
+    return sum(verdict["outcome"] == CONFIRMED for verdict in own)
 
 
 def _draw_claim(ax: Any, claim: str, order: Sequence[Reading]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import HeadcountError, Paper, check_count, check_fraction, check_positive, papers
+from ..core._checks import check_kind
 from ..core._outside import left_out_if_broken
 from ..training import TrainConfig, run_config
 from ..training._build import check_problem
@@ -87,6 +88,7 @@ def compare(
     `share` of the loss at the start, or one `loss` for all.
     """
     check_fraction("share", share)
+    check_kind("problem", problem, Mapping, fix='write {"data": "dm1", "n": 10}')
     if loss is not None:
         check_positive("loss", loss)
     check_fraction("delta", delta)

@@ -147,8 +147,13 @@ def _median(seeds: tuple[int, ...], answers: tuple[Answer, ...]) -> Answer:
     middle = order[len(order) // 2]
     values = tuple(answer.value for answer in answers)
     first, last, asked = order[0].shown, order[-1].shown, ", ".join(map(str, seeds))
-    spread = f"median of seeds {asked}: {first} to {last}"
-    note = f"{middle.note}; {f'so for each of seeds {asked}' if first == last else spread}"
+    if first != last:
+        note = f"{middle.note}; median of seeds {asked}: {first} to {last}"
+    elif len({answer.note for answer in answers}) == 1:
+        note = f"{middle.note}; so for each of seeds {asked}"
+    else:
+        others = ", ".join(map(str, seeds[1:]))
+        note = f"{answers[0].note}; so for seed {seeds[0]}, with other numbers for seeds {others}"
     return replace(middle, note=note, seeds=seeds, per_seed=values)
 
 

@@ -56,6 +56,8 @@ def _declared(
     declared: Mapping[str, Any],
     told: dict[str, str],
 ) -> Claim:
+    if not callable(function):
+        raise BadArgument("lemma", function, "is no function", fix="decorate one with @lemma(...)")
     name = function.__name__
     constants = {key: v for key, v in declared.items() if isinstance(v, Constants)}
     spaces = {key: v for key, v in declared.items() if key not in constants}

@@ -34,7 +34,7 @@ def check_program(lemma: Claim, variant: str, sizes: Sizes) -> None:
     """The function must run at these sizes and give two numbers."""
     family = family_at(lemma.on, sizes)
     one = jax.tree.map(lambda leaf: leaf[0], family.draw(np.random.default_rng(0), 1))
-    where = f"at {family.name}"
+    where = f"at {family.name}" if sizes else "in its function"
     try:
         sides, checks = _checked_trace(lemma, variant, one)
         with float64():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import BadArgument, float64
+from ..core._checks import check_kind
 from ..core._rounding import ordered
 from ._certificate import Certificate, read_certificate
 from ._claim import Claim, Kind
@@ -74,6 +75,8 @@ def recheck(certificate: Certificate | Path | str, lemma: Claim | None = None) -
 
     A certificate about a lemma needs the lemma itself: no file that it names is ever run.
     """
+    fix = "give a certificate or its file"
+    check_kind("certificate", certificate, (Certificate, Path, str), fix=fix)
     if not isinstance(certificate, Certificate):
         certificate = read_certificate(Path(certificate))
     claim = lemma if lemma is not None else _registered(certificate.claim)

@@ -18,6 +18,7 @@ import numpy as np
 from flint import arb
 
 from ..core import BadArgument, check_count, float64
+from ..core._checks import check_kind
 from ._approach import Extremum, at_instance, extremum
 from ._candidates import candidates
 from ._claim import Claim, Instance, Kind
@@ -59,6 +60,7 @@ def sharpen(
     `boxes` are those of each attempt to prove an upper end; with 0 there is none. `progress` is
     told what is done, and which share of all.
     """
+    check_kind("claim", claim, Claim, fix="take one of theory.claims, or a lemma")
     name, most = claim.variant(variant), check_count("boxes", boxes, least=0)
     if claim.kind is not Kind.DETERMINISTIC:
         problem = f"is of kind {claim.kind}: there is no constant between its sides"

@@ -63,7 +63,7 @@ def _run(file: Path) -> dict[str, Claim]:
     except (Exception, SystemExit) as error:
         where = traceback.extract_tb(error.__traceback__)
         lines = [str(f.lineno) for f in where if Path(f.filename).name == file.name]
-        lines += [str(error.lineno)] if isinstance(error, SyntaxError) else []
+        lines += [str(error.lineno)] if isinstance(error, SyntaxError) and error.lineno else []
         place = f" in line {lines[-1]}" if lines else ""
         words = (str(error).splitlines() or [""])[0]
         problem = f"raises {type(error).__name__}{place}: {words}"

@@ -95,6 +95,7 @@ class ProblemConfig(BaseModel):
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """A checked configuration; a wrong field is a `BadArgument` that names it."""
+        check_kind("values", values, Mapping, fix='write {"width": 64}')
         for name in values:
             check_kind("config", name, str, fix="name every value")
         try:

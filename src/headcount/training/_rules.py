@@ -232,3 +232,6 @@ def _require_projection(name: str, projection: Projection) -> None:
             f"is missing, and {name} projects",
             fix="give omega(rho_c, rho_u, rho_w), or use gd / sgd",
         )
+    if not callable(projection):
+        fix = "give omega(rho_c, rho_u, rho_w)"
+        raise BadArgument("projection", projection, "is no projection", fix=fix)

@@ -104,9 +104,9 @@ class Setup:
         if self.steps > MOST_STEPS:
             problem = f"are more than {MOST_STEPS}: the loss of every step is kept"
             raise BadArgument("steps", self.steps, problem, fix="use fewer steps")
-        if not callable(self.model):
+        if not callable(self.model) or isinstance(self.model, type):
             fix = "give a function of parameters and one sample"
-            raise BadArgument("model", self.model, "cannot be called", fix=fix)
+            raise BadArgument("model", self.model, "is no such function", fix=fix)
         check_count("record_every", self.every)
         if self.chunk is not None:
             check_count("chunk", self.chunk)

@@ -67,6 +67,14 @@ def relu_moments(Phi: mp.matrix) -> tuple[mp.matrix, mp.matrix]:
     return values, slopes
 
 
+def agrees(claim: str, form: str, lhs: mp.mpf, rhs: mp.mpf) -> None:
+    """Both sides are those of the certificate."""
+    file = FOLDER / f"{claim.replace('/', '-')}-{form}.json"
+    claimed = json.loads(file.read_text())["claimed"]
+    for own, name in ((lhs, "lhs"), (rhs, "rhs")):
+        assert abs(mp.mpf(claimed[name]) - own) < 1e-9 * max(1, abs(own)), name
+
+
 def many_samples(Phi: mp.matrix) -> None:
     """N >= d^4, and Assumption 4: the second moment is regular."""
     assert Phi.rows >= Phi.cols**4
@@ -82,6 +90,8 @@ def lemma_1_diagonal(form: str) -> None:
     kernel = [length(Phi[n, :]) ** 2 for n in range(Phi.rows)]
     apart = max(abs(printed[n, n] - kernel[n]) for n in range(Phi.rows))
     assert apart > 0.1 * max(kernel)
+    diagonal = mp.matrix([printed[n, n] for n in range(Phi.rows)])
+    agrees("wu2023/lemma-1-diagonal", form, length(mp.matrix(kernel)), length(diagonal))
     for n in range(Phi.rows):  # the defence: the entry-wise product is right
         assert abs(values[n, n] + slopes[n, n] * kernel[n] - kernel[n]) < mp.mpf(10) ** -30
 
@@ -120,7 +130,9 @@ def lemma_14(form: str) -> None:
     ]
     c_3 = mp.sqrt(N * mp.fsum(line**2 for line in lines))
     left = length(mp.matrix(gradient(there)) - mp.matrix(gradient(here)))
-    assert left > 2 * c_3 * length(mp.matrix(step)) > 0
+    right = c_3 * length(mp.matrix(step))
+    assert left > 2 * right > 0
+    agrees("wu2023/lemma-14", form, left, right)
 
 
 def lemma_17(form: str) -> None:
@@ -129,6 +141,11 @@ def lemma_17(form: str) -> None:
     many_samples(Phi)
     assert abs(lowest(Phi * Phi.T)) < mp.mpf(10) ** -30
     assert Phi.rows > Phi.cols  # rank at most d: zero for every constant
+    # The claim's sides carry the mean squared row; for N/d stands lambda_min(Phi^T Phi)/d, here
+    # with the constant 1/1000.
+    common = mp.fsum((Phi * Phi.T)[n, n] for n in range(Phi.rows)) / Phi.rows
+    least = lowest(Phi.T * Phi) / Phi.cols
+    agrees("wu2023/lemma-17", form, least / 1000 + common, common)
 
 
 def lemma_19(form: str) -> None:
@@ -146,10 +163,8 @@ def lemma_19(form: str) -> None:
     mean = mp.fsum(K[n, n] for n in range(Phi.rows)) / Phi.rows
     assert lowest(K) <= mean  # does not grow with N, as N/d does
     # The claim's sides carry the mean squared row, and lambda_min(Phi^T Phi) for N/d.
-    claimed = json.loads((FOLDER / f"wu2023-lemma-19-{form}.json").read_text())["claimed"]
     common = mp.fsum(gram[n, n] for n in range(Phi.rows)) / Phi.rows
-    assert abs(mp.mpf(claimed["rhs"]) - lowest(K) - common) < 1e-9
-    assert abs(mp.mpf(claimed["lhs"]) - lowest(Phi.T * Phi) / 4 - common) < 1e-9
+    agrees("wu2023/lemma-19", form, lowest(Phi.T * Phi) / 4 + common, lowest(K) + common)
 
 
 ALONE: dict[tuple[str, str], Callable[[str], None]] = {

@@ -19,6 +19,7 @@ DATA: dict[str, dict[str, Any]] = {
     "digit-pair": {},
 }
 """Data sets with labels -1 and +1 and tokens in the unit ball: every paper's model can train."""
+TITLES = {"dm1": "tokens of two classes (dm1)", "digit-pair": "digits 0 and 1 (digit-pair)"}
 PRINTED = ("printed", "v1", "v2")
 """Variants that are a paper's own words."""
 EDGE = 34.0
@@ -158,11 +159,27 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
                 seeds = data.sel(data=name).isel(paper=row)
                 label = label_of(value, seeds[kind].values, kind, bool(seeds["open"].any()))
                 _write(ax, label, value, row + shift, kind, colours[kind])
-        ax.set_yticks(rows, data["paper"].values)
-        ax.set(title=f"data: {name}", xlabel="log10 of the width", xlim=(-1, EDGE + 9))
+        ax.set_yticks(rows, [short_name(key) for key in data["paper"].values])
+        powers = range(0, int(EDGE) + 9, 10)
+        ax.set_xticks(powers, [f"$10^{{{power}}}$" for power in powers])
+        ax.set(title=TITLES[name], xlabel="width: heads or hidden units", xlim=(-1, EDGE + 9))
         ax.set_ylim(len(rows) - 0.5, -0.5)
     handles = axes[0].get_legend_handles_labels()
     axes[0].figure.legend(*handles, fontsize=7, ncols=3, loc="outside upper center", frameon=False)
+
+
+def short_name(key: str) -> str:
+    """A paper as one speaks of it: Arda et al. (2026)."""
+    first, _, year = papers[key].citation.replace(",", " ").partition("(")
+    return f"{first.split()[0]} et al. ({year}"
+
+
+def number(value: float) -> str:
+    """Three digits, or two and a power of ten from 100,000 on."""
+    if value < 1e5:
+        return f"{value:.3g}"
+    digits, _, power = f"{value:.1e}".partition("e")
+    return f"${digits} \\cdot 10^{{{int(power)}}}$"
 
 
 def _write(ax: Any, label: str, value: float, row: float, kind: str, colour: str) -> None:
@@ -186,7 +203,7 @@ def label_of(middle: float, logs: np.ndarray, kind: str, open_ended: bool) -> st
         return f"{word} ({missing} of {len(logs)} seeds)"
     larger = "> " if open_ended and kind != "training" and not missing else ""
     several = f" ({word}: {missing} of {len(logs)} seeds)" if missing else ""
-    return f"{larger}{10**middle:.3g}{several}"
+    return f"{larger}{number(10**middle)}{several}"
 
 
 COMMON = {"width": 64, "share": 0.1}

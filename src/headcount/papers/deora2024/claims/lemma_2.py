@@ -306,14 +306,19 @@ def _(num, row, S, zeta, R, n_1, delta):
     "What the irrelevant tokens leave",
     where="Lemma 17, Eq. (122)",
     says=r"\|p_2\|\le C(S+Z)\Bigl(\sqrt{d/n_1}+\sqrt{\log(1/\delta)/n_1}\Bigr)",
-    forms={"explicit": ("C = 1, and 1 - delta for 1 - 2 delta", "E29")},
+    forms={
+        "explicit": ("C = 1, and 1 - delta for 1 - 2 delta", "E29"),
+        "printed": ("1 - 2 delta; asked with C = 1, which is enough", "E29"),
+    },
 )
-def eq_122(i):
-    """With probability 1 - delta, |p_2| <= C (S + Z) (sqrt(d/n_1) + sqrt(log(1/delta)/n_1)), here
-    with C = 1, which bounded differences give."""
-    return safe_norm(i.others), (i.S + i.Z) * _rate(i.n_1, len(i.others), i.delta)
+def eq_122(i, form):
+    """With probability 1 - delta (1 - 2 delta as printed), |p_2| <= C (S + Z) (sqrt(d/n_1) +
+    sqrt(log(1/delta)/n_1)), here with C = 1, which bounded differences give."""
+    delta = i.delta / 2 if form == "printed" else i.delta
+    return safe_norm(i.others), (i.S + i.Z) * _rate(i.n_1, len(i.others), delta)
 
 
 @eq_122.twin
-def _(num, others, S, Z, n_1, delta):
+def _(num, others, S, Z, n_1, delta, form):
+    delta = delta / 2 if form == "printed" else delta
     return norm(num, others), (S + Z) * _slow_rate(num, n_1, len(others), delta)

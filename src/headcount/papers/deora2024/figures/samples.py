@@ -124,7 +124,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
         own = data.sel(data=law)
         for index, (name, label) in enumerate(NAMES.items()):
             # A label with an underscore in front stays out of the legend; the fit's has it all.
-            draw_interval(ax, own, f"mean_{name}", "n", label="_points", index=index)
+            place = (index, len(NAMES))
+            draw_interval(ax, own, f"mean_{name}", "n", label="_points", index=index, beside=place)
             draw_power_law(ax, own, name, "n", label=label, index=index)
         first = float(own["mean_test_loss"].values[0])
         draw_reference_slope(ax, data["n"].values, first, -1, "predicted: slope -1")

@@ -356,6 +356,8 @@ def draw_scalings(
         for scaling, words in SCALINGS.items():
             one = data.sel(d_m=d_m, scaling=scaling)
             label = f"$d_m$ = {d_m}, {words}"
-            look: Any = {"label": label, "index": index, "style": STYLES[scaling]}
+            # Of one width the scalings differ in colour, too: they lie on each other.
+            shade = index if data.sizes["d_m"] > 1 else list(SCALINGS).index(scaling)
+            look: Any = {"label": label, "index": shade, "style": STYLES[scaling]}
             draw_curve(ax, one, name, "epoch", within=within, **look)
     finish(ax, "epoch", "")
