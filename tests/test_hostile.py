@@ -19,6 +19,7 @@ from jaxtyping import TypeCheckError
 
 from headcount import core, lab, training
 from headcount.cli import app, run
+from headcount.lab._seeds import parse_options
 
 COUNT = int(os.environ.get("HOSTILE_EXAMPLES", "0"))
 few = settings(
@@ -102,6 +103,8 @@ def problem() -> dict[str, Any]:
 PROBLEM = problem()
 DOORS: dict[str, Callable[[Any], Any]] = {
     "seeds": lab.parse_seeds,
+    "options": parse_options,
+    "an option": lambda value: parse_options([value]),
     "figure": lab.make_plan,
     "scale": lambda value: lab.make_plan("arda2026/fig1", value),
     "plan's seeds": lambda value: lab.make_plan("arda2026/fig1", "smoke", value),

@@ -1,4 +1,4 @@
-"""The opening sentence answers what was asked; tables and notes say where numbers come from."""
+"""Names, formulas, cells and errors as a screen shows them; the ends of a spectrum."""
 
 from __future__ import annotations
 

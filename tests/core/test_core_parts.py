@@ -1,20 +1,28 @@
-"""Files are complete or not there; JSON is plain."""
+"""Streams, blocks of parameters, valid JSON, numbers on their safe side."""
 
 from __future__ import annotations
 
 import json
 import math
 
+import jax
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount.core import BadArgument
+from headcount.core import BadArgument, stream
 from headcount.core import _tree as tree
 from headcount.core._attention import HeadFeatures
 from headcount.core._files import json_text
+from headcount.core._keys import substream
 from headcount.core._rounding import round_down, round_up
 from headcount.theory._frequency import clopper_pearson
+
+
+def test_a_stream_of_two_names_is_a_stream_of_a_stream():
+    whole, parts = stream(3, "a", "b"), substream(stream(3, "a"), "b")
+    assert np.array_equal(jax.random.key_data(whole), jax.random.key_data(parts))
 
 
 def test_blocks_of_every_container():

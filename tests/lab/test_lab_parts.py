@@ -1,4 +1,4 @@
-"""The code behind a measurement: what its module imports, and the versions of libraries."""
+"""Costs, data sets of trials, where an interval lies, what a plan says of its data."""
 
 from __future__ import annotations
 

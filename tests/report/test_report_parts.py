@@ -1,4 +1,4 @@
-"""Pictures of a size that was asked for."""
+"""Tables, plots and progress of a report, and pictures that are disarmed."""
 
 from __future__ import annotations
 

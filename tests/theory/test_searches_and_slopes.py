@@ -36,6 +36,8 @@ def test_a_budget_in_evaluations(evaluations: int, budget: Budget) -> None:
     assert budget_of("small") == BUDGETS["small"]
     with pytest.raises(BadArgument, match="budget"):
         budget_of(9)
+    for asked in (10, 1000, 50_000):
+        assert 0.5 <= budget_of(str(asked)).evaluations / asked <= 1.01
 
 
 class Asked:
