@@ -34,7 +34,7 @@ def audited() -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(claims), "of_paper", lambda self, key: some)
         report = audit(TrainConfig.of({**small, "data_options": options}))
-    return json.loads(json.dumps(report.to_json(), default=float))
+    return json.loads(json.dumps(report.to_json(), default=float), parse_constant=lambda _: None)
 
 
 def of(audited: dict[str, Any], name: str) -> dict[str, Any]:

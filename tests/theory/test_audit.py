@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from headcount.core import Array, BadArgument, Paper, papers
+from headcount.core import Array, BadArgument, papers
 from headcount.theory import (
     Batch,
     Bound,
@@ -163,6 +164,13 @@ def test_printed_numbers_never_contradict_the_verdict():
     assert against(1.0 + 2e-9, 1.0).outcome == "violated"
 
 
+def of_toys(monkeypatch, subject):
+    """Every model is one of the paper "toy", with the recipe that it has."""
+    ours = type(papers).of_model
+    toy = functools.partial(replace, key="toy", subject=subject)
+    monkeypatch.setattr(type(papers), "of_model", lambda self, model: toy(ours(self, model)))
+
+
 @pytest.fixture
 def toy_paper(monkeypatch):
     """A paper whose audit looks at a seed's own number."""
@@ -171,11 +179,9 @@ def toy_paper(monkeypatch):
         offered = {Pair: [Pair(*(np.asarray(float(v)) for v in (seed, 10, 0)))]}
         return Observed(seed, SimpleNamespace(), offered, {"found": {"seed": seed}}, "a note")
 
-    paper = Paper("toy", "Toys", "Toy (2030)", subject=f"{__name__}:_SUBJECT")
     monkeypatch.setitem(globals(), "_SUBJECT", subject)
-    monkeypatch.setattr(type(papers), "of_model", lambda self, model: paper)
+    of_toys(monkeypatch, f"{__name__}:_SUBJECT")
     monkeypatch.setattr(type(claims), "of_paper", lambda self, key: [make()])
-    return paper
 
 
 def test_an_audit_asks_every_seed_and_keeps_what_the_subject_found(toy_paper):
@@ -259,8 +265,7 @@ def test_delta_must_be_a_probability(delta):
 
 
 def test_a_paper_without_a_subject_says_so(monkeypatch):
-    paper = Paper("toy", "Toys", "Toy (2030)")
-    monkeypatch.setattr(type(papers), "of_model", lambda self, model: paper)
+    of_toys(monkeypatch, None)
     with pytest.raises(BadArgument, match="has no subject"):
         audit(TrainConfig.of({}))
 
