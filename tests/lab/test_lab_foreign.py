@@ -240,16 +240,6 @@ def test_a_lock_that_is_a_named_pipe_or_a_users_file_is_told(
         lab.run_plan(plan, tmp_path, workers=0)
 
 
-@pytest.mark.parametrize(
-    ("number", "advice"),
-    [
-        (errno.ENOSPC, "make room"),
-        (errno.EROFS, "make it writable or name another --out"),
-        (errno.EACCES, "make it writable or name another --out"),
-        (errno.EIO, "see to the disk"),
-        (errno.ENOENT, "has vanished"),
-    ],
-)
 def opened_by_a_writer(pipe: Path) -> None:
     """A named pipe that somebody writes nothing to: who waits for its content gets none."""
     os.mkfifo(pipe)
@@ -292,6 +282,16 @@ def test_a_probe_is_seen_where_it_was_made_and_nowhere_else(tmp_path: Path) -> N
     assert not _remote._sees((place, token))
 
 
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "make room"),
+        (errno.EROFS, "make it writable or name another --out"),
+        (errno.EACCES, "make it writable or name another --out"),
+        (errno.EIO, "see to the disk"),
+        (errno.ENOENT, "has vanished"),
+    ],
+)
 def test_the_advice_fits_what_is_wrong(number: int, advice: str) -> None:
     assert advice in str(lab.StorageError.at(Path("x"), OSError(number, os.strerror(number))))
 
