@@ -127,6 +127,8 @@ def test_a_refutation_is_called_by_its_role():
     assert called("implication") == "does not follow: the rate"
     reading = "false under this reading; 'corrected' holds"
     assert called("reading", beside=("corrected",)) == reading
+    told = "false under this reading (of any x); 'corrected' holds"
+    assert called("reading", beside=("corrected",), what="of any x") == told
     assert called("informal") == "informal, so never called false; the rate"
     assert called("assumption", what="Gaussian noise") == "not met by Gaussian noise"
     assert "paper" in Form("ours", fails=True).called
@@ -176,7 +178,7 @@ def test_words_on_every_screen_are_those_of_the_role(name, form):
     own = claim.forms[form]
     assert own.role == "ours" or (own.defence and own.checked)
     assert own.role != "step" or own.becomes
-    assert own.role not in ("statement", "implication", "informal", "assumption") or own.what
+    assert own.role in ("step", "ours") or own.what  # in the same breath
     others = {f.role for key, f in claim.forms.items() if f.fails and key != form}
     for screen, words in on_screens(claim, form).items():
         assert words, screen

@@ -107,7 +107,7 @@ class Form:
         if self.role == "reading":
             holding = " and ".join(map(repr, self.beside))
             holding = f"; {holding} hold{'s' * (len(self.beside) == 1)}" if self.beside else ""
-            return f"false under this reading{holding}"
+            return f"false under this reading{f' ({self.what})' * bool(self.what)}{holding}"
         if self.role == "informal":
             return f"informal, so never called false; {self.what or self.text}"
         if self.role == "assumption":
@@ -135,7 +135,7 @@ _TEXTS = ("role", "says", "where", "becomes", "what", "defence", "checked")
 _BELONGS = {
     "becomes": ("step",),
     "beside": ("reading",),
-    "what": ("statement", "implication", "informal", "assumption"),
+    "what": ("statement", "implication", "reading", "informal", "assumption"),
     "edge": ("statement",),
 }
 _KEYS = tuple(one.name for one in fields(Form) if one.name not in ("text", "erratum", "fails"))
