@@ -131,13 +131,18 @@ def test_a_second_try_does_not_change_the_first(
     monkeypatch.setattr(driver, "PAGE", tmp_path / "mutants.md")
     row = {"mutant": "theory/a.py:f: 1 -> 2", "line": 1, "kind": "sign", "outcome": "survived"}
     driver.record(row, "one", [row["mutant"]])
+    earlier = {**driver.draw_on_file(), "places": ["theory"], "concerning": "run the function"}
+    driver.STORE.write_text(json.dumps(earlier))  # what a draw was measured with stays with it
     rows = driver.record({**row, "outcome": "killed"}, "one", [row["mutant"]])
     assert (rows[0]["outcome"], rows[0]["again"]) == ("survived", "killed")
     assert driver.score(rows) == (0, 1)
     assert "(sign): killed by a test that was written since" in driver.PAGE.read_text()
+    assert "made in `theory`: " in driver.PAGE.read_text()
+    assert "Of the tests that run the function one must fail" in driver.PAGE.read_text()
     other = driver.record({**row, "mutant": "theory/b.py"}, "two", [row["mutant"], "theory/b.py"])
     assert [r["mutant"] for r in other] == ["theory/b.py"]
     assert driver.draw_on_file()["of"] == 2
+    assert f"Of the tests that {driver.CONCERNING} one must fail" in driver.PAGE.read_text()
     assert "tests for their survivors: 0 of 1 (seed one)." in driver.PAGE.read_text()
     assert driver.record(row, "two", [row["mutant"]]) == [row]
 

@@ -42,6 +42,8 @@ PLACES = (
     *("lab", "papers", "theory", "training"),
     *("kernels/_lambda_min.py", "kernels/_margin.py"),
 )
+CONCERNING = "share most words with the changed function and its file"
+"""Which tests are tried."""
 DRAWN = ("lab/_drawing.py",)
 """What only draws."""
 
@@ -92,10 +94,10 @@ def page(draw: dict[str, Any]) -> str:
     lines = [
         "# Planted bugs",
         "",
-        f"One small wrong change at a time is made in {', '.join(f'`{p}`' for p in PLACES)}: "
+        f"One small wrong change at a time is made in {_listed(draw.get('places', PLACES))}: "
         "comparisons, signs, operations, constants, order of arguments; of figures in what they "
-        "compute and judge, not in what they draw or how large a scale is. Of the tests that share "
-        "most words with the changed function and its file one must fail.",
+        "compute and judge, not in what they draw or how large a scale is. Of the tests that "
+        f"{draw.get('concerning', CONCERNING)} one must fail.",
         "",
         f"**Killed {killed} of {counted} mutants ({100 * killed / max(counted, 1):.0f} %; "
         f"95 % interval {100 * low:.0f} to {100 * high:.0f} %).** "
@@ -126,6 +128,10 @@ def page(draw: dict[str, Any]) -> str:
     lines += [f"- `{name}`: {same[name]}" for name in present] or ["None."]
     lines += ["", "Written by `make mutants` (`python -m tools.mutants`); do not edit it by hand."]
     return "\n".join(lines) + "\n"
+
+
+def _listed(places: Sequence[str]) -> str:
+    return ", ".join(f"`{place}`" for place in places)
 
 
 def _folder(row: dict[str, Any]) -> str:
@@ -164,7 +170,9 @@ def record(row: dict[str, Any], seed: str, names: Collection[str]) -> list[dict[
     if known["seed"] != seed and known["rows"]:
         killed, counted = score(known["rows"])
         earlier = [*earlier, {"seed": known["seed"], "killed": killed, "counted": counted}]
-    draw = {"seed": seed, "of": len(names), "earlier": earlier, "rows": rows}
+    how = known if known["seed"] == seed else {"places": PLACES, "concerning": CONCERNING}
+    kept = {key: how[key] for key in ("places", "concerning") if key in how}
+    draw = {"seed": seed, "of": len(names), **kept, "earlier": earlier, "rows": rows}
     half = STORE.with_suffix(".half")  # a draw that is cut short goes on from a whole file
     half.write_text(json.dumps(draw, indent=1) + "\n", encoding="utf-8")
     half.replace(STORE)

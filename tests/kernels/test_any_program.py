@@ -123,7 +123,13 @@ class Composed:
         return {"tokens": rng.normal(size=(n, T, D)), "mask": mask}
 
     def __call__(self, params: Params, x: Any) -> Any:
-        h = params["table"][x["ids"]] if self.ids else x["tokens"]
+        table = params.get("table")
+        if not self.ids:
+            h = x["tokens"]
+        elif self.outputs > 1:
+            h = table[x["ids"]]
+        else:  # as equinox reads it
+            h = jax.vmap(lambda k: table[k])(x["ids"])
         for k, name in enumerate(self.names):
             h = LAYERS[name][0](params[f"{k} {name}"], h)
         if self.ids:  # the table reads out, too
@@ -245,6 +251,28 @@ def test_ids_in_bytes_reach_every_row_of_a_longer_table() -> None:
     params, ids = {"E": rng.normal(size=(300, D))}, rng.integers(0, 256, (6, T))
     expected = by_jacobians(f, params, ids)["E"]
     np.testing.assert_allclose(ntk(f, params, ids.astype(np.uint8)).total, expected, rtol=1e-12)
+
+
+READ: dict[str, Any] = {
+    "rows": lambda E, ids: E[ids],
+    "row by row": lambda E, ids: jax.vmap(lambda k: E[k])(ids),
+    "in a loop": lambda E, ids: jax.lax.map(lambda k: E[k], ids),
+}
+
+
+@pytest.mark.parametrize("read", READ)
+def test_rows_of_a_table_are_known_by_their_ids(read: str) -> None:
+    def f(p: Params, ids: Any) -> Any:
+        return jnp.tanh(READ[read](p["E"], ids)).mean(0)
+
+    rng = np.random.default_rng(6)
+    params, ids = {"E": rng.normal(size=(200, D))}, rng.integers(-3, 205, (6, T))
+    K = ntk(f, params, ids)
+    assert K.plan.ways == (f"E: products over {T} positions, of 1 and {D} numbers",)
+    expected = by_jacobians(f, params, ids)["E"]
+    np.testing.assert_allclose(K.matrix, expected, rtol=0, atol=1e-13)
+    operator, v = NTKOperator(f, params, ids), rng.normal(size=len(expected))
+    np.testing.assert_allclose(operator @ v, expected @ v, atol=1e-12)
 
 
 def test_arrays_without_numbers_move_nothing() -> None:

@@ -11,7 +11,15 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from headcount.core import normal, stream
-from headcount.kernels import gauss_newton, hessian_extremes, loss_function, spectral_density
+from headcount.kernels import (
+    gauss_newton,
+    hessian_extremes,
+    hessian_vector_product,
+    loss_function,
+    ntk,
+    ntk_vector_product,
+    spectral_density,
+)
 from headcount.papers.deora2024 import HeadGroups, MultiHeadAttention
 
 N, D, K = 9, 3, 3
@@ -115,3 +123,34 @@ def test_equal_heads_count_as_all_their_heads() -> None:
 
 def _is_shape(value: Any) -> bool:
     return type(value) is tuple and all(isinstance(n, int) for n in value)
+
+
+@pytest.mark.parametrize("empirical", [False, True])
+def test_products_are_those_of_the_dense_matrix(*, empirical: bool) -> None:
+    def bent(j: int, J: Any) -> Any:
+        f = np.asarray(network(PARAMS, X[j]))
+        share = np.exp(f) / np.exp(f).sum()
+        slope = share - np.eye(K)[CLASSES[j]]
+        return (
+            np.outer(slope, slope) if empirical else np.diag(share) - np.outer(share, share)
+        ) / N
+
+    G = gauss_newton(network, "cross-entropy", X, CLASSES, empirical=empirical)
+    v = jax.tree.map(lambda leaf: normal(stream(8, "v"), leaf.shape), PARAMS)
+    got = ravel_pytree(hessian_vector_product(G, PARAMS, v))[0]
+    want = dense(network, X, bent) @ ravel_pytree(v)[0]
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())
+
+
+@pytest.mark.usefixtures("as_users_write")
+def test_parameters_in_float32_and_vectors_in_float64_meet() -> None:
+    low = jax.tree.map(lambda leaf: leaf.astype("float32"), PARAMS)
+    x, u = X.astype("float32"), normal(stream(9, "u"), (N, K))
+    moved = ntk_vector_product(network, low, x, u)
+    want = np.tensordot(ntk(network, low, x).total, u, axes=2)
+    np.testing.assert_allclose(moved, want, rtol=0, atol=1e-12 * np.abs(want).max())
+    low_v, v = low, jax.tree.map(np.float64, low)
+    loss = loss_function(network, "cross-entropy", x, CLASSES)
+    one, other = (hessian_vector_product(loss, low, w) for w in (low_v, v))
+    np.testing.assert_allclose(one["a"], other["a"], rtol=0, atol=1e-5)
+    assert other["a"].dtype == np.float64

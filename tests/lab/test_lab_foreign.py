@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,7 +23,7 @@ from headcount import core, lab
 from headcount.cli import run
 from headcount.core._inside import Inside
 from headcount.core._owner import owner
-from headcount.lab import _files
+from headcount.lab import _files, _remote
 
 DEAD = f"{owner().partition('-')[0]}-{2**22 + 1}-00000000"
 ELSEWHERE = "00000000-1-00000000"
@@ -237,6 +238,48 @@ def test_a_lock_that_is_a_named_pipe_or_a_users_file_is_told(
     os.mkfifo(path)
     with pytest.raises(lab.StorageError, match="is no ordinary file"):
         lab.run_plan(plan, tmp_path, workers=0)
+
+
+def opened_by_a_writer(pipe: Path) -> None:
+    """A named pipe that somebody writes nothing to: who waits for its content gets none."""
+    os.mkfifo(pipe)
+    threading.Thread(target=lambda: pipe.open("wb").close(), daemon=True).start()
+
+
+def test_a_result_that_is_a_named_pipe_is_not_waited_for(tmp_path: Path, plan: lab.Plan) -> None:
+    told: list[str] = []
+    store = lab.Store(tmp_path / "out", message=told.append)
+    store.prepare()
+    path = store.trial_path(ADDRESS)
+    path.parent.mkdir()
+    opened_by_a_writer(path)
+    assert store.read_or_set_aside(ADDRESS) is None
+    assert "cannot be read (is no ordinary file)" in told[0]
+    assert lab.run_plan(plan, tmp_path / "out", workers=0).failed == 0
+
+
+def test_a_result_may_lie_behind_a_link(tmp_path: Path, plan: lab.Plan) -> None:
+    store = lab.run_plan(plan, tmp_path / "out", workers=0).store
+    path = store.trial_path(ADDRESS)
+    path.rename(tmp_path / "elsewhere.h5")
+    path.symlink_to(tmp_path / "elsewhere.h5")
+    assert lab.run_plan(plan, tmp_path / "out", workers=0).cached == len(plan.unique)
+    path.unlink()
+    path.symlink_to(path)
+    assert store.read(ADDRESS) is None
+
+
+def test_a_probe_is_seen_where_it_was_made_and_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "running").mkdir()
+    place, token = _remote.make_probe(tmp_path)
+    assert _remote._sees((place, token))
+    Path(place).rename(tmp_path / "elsewhere")
+    assert not _remote._sees((place, token))
+    Path(place).symlink_to(tmp_path / "elsewhere")
+    assert not _remote._sees((place, token))
+    Path(place).unlink()
+    opened_by_a_writer(Path(place))
+    assert not _remote._sees((place, token))
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,13 @@ def test_a_long_interval_does_not_press_the_curve_flat() -> None:
     assert ax.get_ylim() == (low, high)
 
 
+def test_the_list_tells_open_choices_from_options(figure: lab.Figure, capsys) -> None:
+    assert run(["reproduce", "--list"]) == 0
+    listed = " ".join(capsys.readouterr().out.split())
+    assert "readings: rule=plain|other, average=m|g|h" in listed
+    assert "options: dataset=auto|mnist|digits" in listed
+
+
 def test_a_figure_without_axes_says_which_have_some(figure: lab.Figure, capsys) -> None:
     assert run(["reproduce", "toy/mean", "--readings", "all"]) == 2
     assert "declares no open choices" in capsys.readouterr().err

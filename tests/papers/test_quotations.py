@@ -101,8 +101,8 @@ def test_every_open_choice_quotes_its_paper(paper: tuple[str, dict[str, str]]) -
              for part in words.split("...")]  # fmt: skip
     assert len(parts) > 5
     assert [part for part in parts if not any(plainly(part) in text for text in texts)] == []
-    assert all('"' in table["says"] or "silent" in table["says"] or "Sec." in table["says"]
-               for table in tables)  # fmt: skip
+    said = [table["says"] for table in tables]
+    assert [says for says in said if not re.search('"|silent|Sec\\.', says)] == []
 
 
 def test_a_changed_quotation_is_seen(paper: tuple[str, dict[str, str]]) -> None:

@@ -251,7 +251,7 @@ def test_how_many_boxes_it_takes() -> None:
     assert count < 80
     wiggly = lemma(x=Box(low=0, high=1))(lambda x: (jnp.sin(40 * x) * jnp.cos(31 * x), 1.0))
     assert boxes(wiggly, boxes=5)[0] == 5
-    assert 0 < boxes(wiggly, boxes=20)[1] < 1
+    assert 0 < boxes(wiggly, boxes=5)[1] < 1
     assert boxes(wiggly)[1] == 0
     first = boxes(wiggly, boxes=1)
     assert first == (1, 1.0, False)

@@ -62,15 +62,20 @@ class GaussNewton:
         """How many equal heads each entry of the parameters stands for, if the model says."""
         return getattr(self.model, "multiplicities", None)
 
-    def product(self, f: Callable[[Any, Any], Any], flat: Any, vector: Any) -> Any:
-        """The matrix times a vector, both flat; f(flat, sample) is the model."""
+    @property
+    def data(self) -> tuple[Any, Any]:
+        """What the matrix is of."""
+        return self.x, self.y
+
+    def product(self, f: Callable[[Any, Any], Any], params: Any, vector: Any) -> Any:
+        """The matrix times a vector like the parameters; f(params, sample) is the model."""
         n = len(self.y)
 
         def outputs(p: Any) -> Any:
             return jax.vmap(f, (None, 0))(p, self.x)
 
-        out, moved = jax.jvp(outputs, (flat,), (vector,))
-        _, pull = jax.vjp(outputs, flat)
+        out, moved = jax.jvp(outputs, (params,), (vector,))
+        _, pull = jax.vjp(outputs, params)
         if self.empirical:
             slopes = self.loss.weight(n) * self.loss.slope(out, self.y)
             along = jnp.sum((slopes * moved).reshape(n, -1), axis=1)
@@ -85,7 +90,7 @@ class GaussNewton:
 def gauss_newton(
     model: Any, loss: Loss | str, x: Samples, y: Any, *, empirical: bool = False
 ) -> GaussNewton:
-    """The Gauss-Newton matrix of a loss, for `hessian_extremes` and `spectral_density`.
+    """The Gauss-Newton matrix of a loss, in the place of `loss_function` in all that takes one.
 
     For squared, logistic and cross-entropy losses it is the Fisher matrix. empirical: the Fisher
     matrix of the observed labels, n sum_j g_j g_j^T with g_j the gradient of sample j's share.

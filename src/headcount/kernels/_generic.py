@@ -119,8 +119,21 @@ def pull_back_outputs(
 ) -> dict[str, Any]:
     """J^T v = sum_j J(x_j)^T v_j on the named blocks, by one reverse pass."""
     g, values = restricted(*as_trained(model, params), names)
-    _, vjp = jax.vjp(lambda moving: jax.vmap(g, in_axes=(None, 0))(moving, x), values)
-    return vjp(v)[0]
+    out, vjp = jax.vjp(lambda moving: jax.vmap(g, in_axes=(None, 0))(moving, x), values)
+    return vjp(v.astype(out.dtype))[0]
+
+
+def as_precise(tree: Any, other: Any) -> Any:
+    """The tree with its floating numbers in the highest precision of it and another."""
+    kinds = {jnp.result_type(leaf) for leaf in jax.tree.leaves((tree, other))}
+    floats = [kind for kind in kinds if jnp.issubdtype(kind, jnp.floating)]
+    highest = max(floats, key=lambda kind: kind.itemsize, default=None)
+
+    def leaf(value: Any) -> Any:
+        is_float = jnp.issubdtype(jnp.result_type(value), jnp.floating)
+        return jnp.asarray(value, highest) if is_float else value
+
+    return jax.tree.map(leaf, tree)
 
 
 def push_forward_outputs(
@@ -150,6 +163,7 @@ def ntk_vector_product(
     is a plain JAX function: it computes in the precision of its arguments and can be jitted.
     """
     model, params = as_model(model, params)
+    params = as_precise(params, v)
     x2 = x1 if x2 is None else x2
     names = kept_blocks(params, frozen)
     columns = jnp.reshape(v, (count_samples(x2), -1))

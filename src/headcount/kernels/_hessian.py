@@ -35,16 +35,18 @@ from ..core._precision import traced
 from ..core._samples import Samples
 from ..models import over_heads
 from ._curvature import GaussNewton, at_params, flat_product
+from ._generic import as_precise
 from ._linearised import check_labels, check_pair
 
 Function = Callable[[Any, Float[Array, "T d"]], Float[Array, ""]]
 Scalar = Callable[[Any], Float[Array, ""]]
 
 
-def hessian_vector_product(function: Scalar, params: Any, vector: Any) -> Any:
+def hessian_vector_product(function: Scalar | GaussNewton, params: Any, vector: Any) -> Any:
     """Hess function(params) vector, forward over reverse: about the cost of two gradients.
 
-    Pure and jittable; `model_function` and `loss_function` give the scalar functions. Where their
+    Pure and jittable; `model_function` and `loss_function` give the scalar functions, and
+    `gauss_newton` has its own matrix in the Hessian's place. Where their
     model has groups of equal heads, vector and product hold one head of each group.
     """
     function, params = at_params(function, params)
@@ -52,9 +54,13 @@ def hessian_vector_product(function: Scalar, params: Any, vector: Any) -> Any:
 
 
 @own_precision
-def _product(function: Scalar, params: Any, vector: Any, _: Any) -> Any:
+def _product(function: Scalar | GaussNewton, params: Any, vector: Any, _: Any) -> Any:
     """The product, in the precision of the parameters and of the data, which come last."""
-    product = jax.jvp(jax.grad(function), (params,), (vector,))[1]
+    params, vector = as_precise(params, vector), as_precise(vector, params)
+    if isinstance(function, GaussNewton):
+        product = function.product(function.model, params, vector)
+    else:
+        product = jax.jvp(jax.grad(function), (params,), (vector,))[1]
     return over_heads(function, product, power=-2)
 
 

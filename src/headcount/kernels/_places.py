@@ -100,38 +100,53 @@ def _product(equation: Any, read: Sequence[Any], own: Sequence[View | None]) -> 
     return _use(view, equation, bw, (cw, fw), factor, cotangent)
 
 
-def _rows(equation: Any, read: Sequence[Any], own: Sequence[View | None]) -> Use | None:
-    """W[ids]: rows of the identity times what flows back."""
-    view, p = own[0], equation.params
-    d = p["dimension_numbers"]
-    out, ids = equation.outvars[0].aval, read[1]
-    if view is None or own[1] is not None or ids.shape[-1] != 1:
-        return None
+def _gathered(equation: Any, read: Sequence[Any], own: Sequence[View | None]) -> Use | None:
+    """W[ids], of one row each."""
+    p = equation.params
+    d, clipped = p["dimension_numbers"], "CLIP" in str(p["mode"])
+    shape, ids = equation.invars[0].aval.shape, read[1]
+    # Where the whole of an axis is read, an id for it can only be clipped to zero.
+    others = [k for k in d.start_index_map if k != 0]
     plain = (
-        d.start_index_map == (0,)
-        and d.collapsed_slice_dims == (0,)
+        own[1] is None
+        and 0 in d.start_index_map
+        and (clipped or not others)
+        and d.collapsed_slice_dims in ((0,), ())
         and not d.operand_batching_dims
-        and d.offset_dims == tuple(range(ids.ndim - 1, out.ndim))
-        and p["slice_sizes"] == (1, *equation.invars[0].aval.shape[1:])
+        and d.offset_dims == tuple(range(ids.ndim - 1, equation.outvars[0].aval.ndim))
+        and p["slice_sizes"] == (1, *shape[1:])
     )
-    if not plain or view.scale is not None:
+    if not plain:
+        return None
+    ids = ids[..., d.start_index_map.index(0)].astype(jnp.int32)  # bytes do not hold their number
+    use = _rows(equation, own[0], ids)
+    if use is None or clipped:
+        return use
+    # Otherwise JAX's gradients leave out ids that are out of range, whatever was read for them.
+    there = (ids >= 0) & (ids < shape[0])
+    return replace(use, reaches=there.reshape(*ids.shape, *[1] * len(d.offset_dims)))
+
+
+def _sliced(equation: Any, read: Sequence[Any], own: Sequence[View | None]) -> Use | None:
+    """W[i] with an index that the program finds."""
+    if any(own[1:]) or equation.params["slice_sizes"] != (1, *equation.invars[0].aval.shape[1:]):
+        return None
+    return _rows(equation, own[0], jnp.asarray(read[1], jnp.int32))
+
+
+def _rows(equation: Any, view: View | None, ids: Any) -> Use | None:
+    """Rows of the identity times what flows back; ids that are out of range are clipped."""
+    # Where an axis is made of several atoms, ids may count them in another order.
+    if view is None or view.scale is not None or view.axes[0] != view.group([0]):
         return None
     n, places = view.size(view.axes[0]), range(1, len(view.axes))
-    flat = ids.reshape(1, -1, 1).astype(jnp.int32)  # bytes do not hold n
-    factor = jnp.clip(flat, 0, n - 1)
+    factor = jnp.clip(ids.reshape(1, -1, 1), 0, n - 1)
 
     def cotangent(g: Any) -> Any:
         free = [view.size(view.axes[k]) for k in places]
-        return view.flat(g.reshape(1, flat.shape[1], *free), places, lead=2)
+        return view.flat(g.reshape(1, factor.shape[1], *free), places, lead=2)
 
-    if view.axes[0] != view.group([0]):  # ids count atoms in another order
-        return None
-    use = _use(view, equation, (), ([0], places), factor, cotangent)
-    if "CLIP" in str(p["mode"]):
-        return use
-    # Otherwise JAX's gradients leave out ids that are out of range, whatever was read for them.
-    there = ((flat >= 0) & (flat < n)).reshape(*ids.shape[:-1], *[1] * (len(view.axes) - 1))
-    return replace(use, reaches=there)
+    return _use(view, equation, (), ([0], places), factor, cotangent)
 
 
 def _convolution(equation: Any, read: Sequence[Any], own: Sequence[View | None]) -> Use | None:
@@ -160,5 +175,10 @@ def _convolution(equation: Any, read: Sequence[Any], own: Sequence[View | None])
     return _use(view, equation, (), (inward, [d.rhs_spec[0]]), factor, cotangent)
 
 
-PLACES = {"dot_general": _product, "gather": _rows, "conv_general_dilated": _convolution}
+PLACES = {
+    "dot_general": _product,
+    "gather": _gathered,
+    "dynamic_slice": _sliced,
+    "conv_general_dilated": _convolution,
+}
 """Products with a parameter: primitive -> the use, or None where it has no factors."""

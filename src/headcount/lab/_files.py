@@ -12,6 +12,7 @@ import errno
 import hashlib
 import io
 import json
+import os
 import re
 import zlib
 from collections.abc import Mapping
@@ -207,7 +208,7 @@ def write_atomically(
 def _read_bytes(path: Path, kind: str = "") -> bytes:
     """All bytes of a file; a trial may be reached through a link, as its address vouches for it."""
     try:
-        return path.read_bytes() if kind == "trial" else read_inside(path)
+        return read_inside(Path(os.path.realpath(path)) if kind == "trial" else path)
     except OSError as error:
         if error.errno in _BAD_DISK:
             raise CorruptFile(path, f"cannot be read ({error.strerror})") from error

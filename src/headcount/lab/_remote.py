@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..core._inside import read_inside
 from ..core._owner import owner
 from ._closure import code_behind
 from ._executors import thread_settings
@@ -153,6 +154,6 @@ def take_over(store: Store, task: Mapping[str, Any], answer: dict[str, Any]) -> 
 
 def _sees(probe: tuple[str, str]) -> bool:
     try:
-        return Path(probe[0]).read_text() == probe[1]
+        return read_inside(Path(probe[0])) == probe[1].encode()
     except OSError:
         return False

@@ -147,7 +147,8 @@ def draw(collection: Collection, look: Look | None = None, **options: Any) -> An
     own = collection.plan.figure.layout
     rows, columns, width = look.grid(*own)
     panel_height = _PANEL_HEIGHT * math.sqrt(look.scale)
-    with mpl.rc_context({**look.settings(), "axes.prop_cycle": cycler(color=COLOURS)}):
+    settings: Any = {**look.settings(), "axes.prop_cycle": cycler(color=COLOURS)}
+    with mpl.rc_context(settings):
         canvas = Canvas(figsize=(width, panel_height * rows), layout="constrained")
         axes = list(np.atleast_1d(canvas.subplots(*own)).ravel())
         collection.plan.figure.plot(_drawable(collection.data), axes)

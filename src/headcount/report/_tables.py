@@ -38,15 +38,18 @@ WHOSE = {"paper": "the paper's", "ours": "ours", "sanity": "checks of the run"}
 
 
 def figures_table(listed: Sequence[Figure]) -> Group:
-    """All figures that can be reproduced: title, place in the paper, options."""
+    """All figures that can be reproduced: title, place in the paper, open choices, options."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     for figure in listed:
         words = Text(f"{figure.title} ").append(figure.reference, style="dim")
-        options = ", ".join(f"{name}={'|'.join(values)}" for name, values in figure.options.items())
-        words.append(f"\n{options}" if options else "", style="dim")
+        for kind, open_ones in (("readings", True), ("options", False)):
+            own = {k: v for k, v in figure.options.items() if (k in figure.axes) == open_ones}
+            listing = ", ".join(f"{name}={'|'.join(values)}" for name, values in own.items())
+            words.append(f"\n{kind}: {listing}" if own else "", style="dim")
         table.add_row(Text(figure.id, style="bold"), words)
-    return Group(table, Text("Options are given as --option name=value; the first is the default."))
+    told = "Given as --option name=value, or --reading for what the text leaves open; the first is "
+    return Group(table, Text(f"{told}the default. --readings one runs every other reading, too."))
 
 
 def plans_table(

@@ -35,8 +35,8 @@ BRIEFLY = {
     "ours": "a form of ours fails",
 }
 """The same refutation in a table or on a chip."""
-AT_AN_EDGE = " at an edge that nobody means"
-"""Said in the same breath of a statement that fails nowhere else."""
+AT_AN_EDGE = " at an edge"
+"""Said in the same breath of a statement that fails only where nobody means it."""
 RESULTS = {
     "untouched": "the result is untouched",
     "other constant": "the result holds with another constant",
@@ -98,7 +98,8 @@ class Form:
     def if_refuted(self) -> str:
         """What a refutation of this form may be called, by its role."""
         if self.role == "statement":
-            return self.briefly + (f": {self.what}" if self.what else "")
+            nobody = " that nobody means" * self.edge
+            return f"{self.briefly}{nobody}{f': {self.what}' * bool(self.what)}"
         if self.role == "step":
             result = f"; {RESULTS[self.becomes]}" if self.becomes else ""
             return f"this step does not hold as printed{result}"
@@ -107,7 +108,7 @@ class Form:
         if self.role == "reading":
             holding = " and ".join(map(repr, self.beside))
             holding = f"; {holding} hold{'s' * (len(self.beside) == 1)}" if self.beside else ""
-            return f"false under this reading{holding}"
+            return f"false under this reading{f' ({self.what})' * bool(self.what)}{holding}"
         if self.role == "informal":
             return f"informal, so never called false; {self.what or self.text}"
         if self.role == "assumption":
@@ -135,7 +136,7 @@ _TEXTS = ("role", "says", "where", "becomes", "what", "defence", "checked")
 _BELONGS = {
     "becomes": ("step",),
     "beside": ("reading",),
-    "what": ("statement", "implication", "informal", "assumption"),
+    "what": ("statement", "implication", "reading", "informal", "assumption"),
     "edge": ("statement",),
 }
 _KEYS = tuple(one.name for one in fields(Form) if one.name not in ("text", "erratum", "fails"))

@@ -213,48 +213,52 @@ class _Search:
         yield from itertools.product(*options)
 
     def settle(self, domain: Cell, most: int) -> _Settled:
-        """Close boxes until none is left, or a point is found, or there are too many."""
-        whole = volume(domain)
+        """Close boxes until none is left, or a point is found, or there are too many.
+
+        What intervals leave open is looked at in balls while that closes some, otherwise halved.
+        """
+        whole, least = volume(domain), _THINNEST ** len(self.real) * volume(domain)
         queue: deque[Cell] = deque([domain])
         thin: list[Cell] = []
-        seen, touching = 0, False
+        seen, in_balls, by_balls, touching = 0, 0, 0, False
         while queue and seen < most:
-            if self._sieve is not None and len(queue) > _FEW:
-                seen += min(len(queue), _BATCH)
-                sieved, met, point = self._sift(queue)
-                touching = touching or met
+            left, looked, met, point = self._sift(queue, most - seen)
+            seen, touching = seen + looked, touching or met
+            for cell, axis in left:
+                parts = None if axis is None else cut(cell, axis)
+                if parts is None or in_balls < _TRIED + seen * _SHARE + by_balls * _MORE:
+                    verdict, slopes = self._look(cell)
+                    in_balls, by_balls = in_balls + 1, by_balls + (verdict != _OPEN)
+                    if verdict != _OPEN:
+                        touching = touching or verdict == _CLOSE
+                        continue
+                    point = middle(cell) if self._violates(middle(cell)) else None
+                    parts = halves(cell, slopes)
                 if point is not None:
-                    return _Settled(seen, whole, 0.0, False, touching, point)
-                queue.extend(sieved)
-                continue
-            cell = queue.popleft()
-            seen += 1
-            verdict, slopes = self._look(cell)
-            if verdict == _CLOSED:
-                continue
-            if verdict == _CLOSE:
-                touching = True
-                continue
-            if self._violates(middle(cell)):
-                return _Settled(seen, whole, 0.0, False, touching, middle(cell))
-            least = _THINNEST ** len(self.real) * whole
-            (thin if volume(cell) < least else queue).extend(halves(cell, slopes))
-        left = [volume(cell) for cell in (*queue, *thin)]
-        return _Settled(seen, whole, sum(left), bool(left), touching)
+                    break
+                (thin if volume(cell) < least else queue).extend(parts)
+            if point is not None:
+                return _Settled(seen, whole, 0.0, False, touching, point)
+        left_open = [volume(cell) for cell in (*queue, *thin)]
+        return _Settled(seen, whole, sum(left_open), bool(left_open), touching)
 
-    def _sift(self, queue: deque[Cell]) -> tuple[list[Cell], bool, Point | None]:
-        """The halves of those boxes that intervals leave open, and whether sides meet in others."""
-        assert self._sieve is not None
-        cells = [queue.popleft() for _ in range(min(len(queue), _BATCH))]
+    def _sift(
+        self, queue: deque[Cell], most: int
+    ) -> tuple[list[tuple[Cell, int | None]], int, bool, Point | None]:
+        """Boxes that intervals leave open and the entry to cut, how many boxes were looked at,
+        whether the sides meet in others, and a point that violates. A few boxes stay as they are.
+        """
+        if self._sieve is None or len(queue) < _FEW:
+            return [(queue.popleft(), None)], 1, False, None
+        cells = [queue.popleft() for _ in range(min(len(queue), _BATCH, most))]
         boxes = np.array(cells)
         found = self._sieve.look(boxes[:, :, 0], boxes[:, :, 1])
         for k in found.suspects:
             if self._violates(middle(cells[k])):
-                return [], False, middle(cells[k])
-        halved: list[Cell] = []
-        for k in np.flatnonzero(found.verdict == OPEN).tolist():
-            halved += cut(cells[k], int(found.axis[k]))
-        return halved, bool(np.any(found.verdict == CLOSE)), None
+                return [], len(cells), False, middle(cells[k])
+        opened = np.flatnonzero(found.verdict == OPEN).tolist()
+        left = [(cells[k], int(found.axis[k])) for k in opened]
+        return left, len(cells), bool(np.any(found.verdict == CLOSE)), None
 
     def _look(self, cell: Cell, box: arb | None = None) -> tuple[int, list[arb] | None]:
         """Whether a box is closed, and the slopes on it.
@@ -376,8 +380,10 @@ class _Search:
 
 
 _OPEN, _CLOSE, _CLOSED = OPEN, CLOSE, CLOSED
-_FEW, _BATCH = 64, 4096
-"""So few boxes are looked at in balls, one by one; more by intervals, so many at once."""
+_FEW, _BATCH = 4, 4096
+"""Fewer boxes are looked at in balls, one by one; more by intervals, so many at once."""
+_TRIED, _SHARE, _MORE = 16, 1 / 32, 8
+"""Of boxes that intervals leave open balls try so many, so large a share, more for each closed."""
 _THINNEST = 1e-10
 """A box that is a smaller share of its domain, in each variable, is left open."""
 _MOST_LOOKED_AT = 200

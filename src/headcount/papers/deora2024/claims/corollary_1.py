@@ -98,7 +98,7 @@ def _(num, model):
     },
 )
 def eq_24(model, form):
-    """mean |l'| <= min(L, 1) and mean |l''| <= 1/4."""
+    """mean |l'| <= min(L, 1) and mean |l''| <= 1/4. As printed L itself is at most 1."""
     z = model.y * quantities.outputs(model, model.rows)
     L, mean = quantities.loss(model, model.rows), jnp.mean(-quantities.slope(z))
     if form == "printed":

@@ -189,7 +189,8 @@ def _(num, sample, form):
     },
 )
 def margin_order(i, form):
-    """gamma_attn >= gamma_lin. (The text also puts gamma_* between them.)"""
+    """gamma_attn >= gamma_lin. As printed gamma_* stands between them: gamma_* is held against
+    gamma_attn."""
     best = i.S * (i.T / 2) ** 0.5
     linear = mixture_constants.gamma_lin(i.S, i.T, i.zeta, i.Z_mu)
     if form == "corrected":

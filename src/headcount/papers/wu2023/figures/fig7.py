@@ -54,5 +54,5 @@ figure = image_figure(
     statistics=statistics,
     verdicts=verdicts,
     plot=plot,
-    notes="The paper does not name the width of this figure; the trials are Fig. 4's.",
+    notes="The paper does not name the width: 1024, or width=16384; the trials are Fig. 4's.",
 )

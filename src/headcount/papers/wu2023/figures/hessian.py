@@ -162,7 +162,8 @@ def draw_schemes(axes: Sequence[Any], data: xr.Dataset, name: str, words: str) -
         for index, init in enumerate(INITS):
             one = data.sel(init=init, scaling=scaling)
             # The fit names the line in the legend; an underscore keeps the points out of it.
-            draw_interval(ax, one, f"mean_{name}", "d_m", label=f"_{init}", index=index)
+            look: Any = {"label": f"_{init}", "index": index, "beside": (index, len(INITS))}
+            draw_interval(ax, one, f"mean_{name}", "d_m", **look)
             draw_power_law(ax, one, name, "d_m", index=index, label=NAMES[init])
         first = float(data[f"mean_{name}"].sel(init="ntk", scaling=scaling).values[0])
         draw_reference_slope(ax, data["d_m"].values, first, -0.5, "slope -1/2")
@@ -177,7 +178,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     proved = data.sel(init="ntk", scaling="ntk")
     for index, block in enumerate(("QQ", "QK", "QV", "QO", "OV")):
         one = proved.sel(block=block)
-        draw_interval(axes[2], one, "mean_block_norm", "d_m", label=f"_{block}", index=index)
+        look: Any = {"label": f"_{block}", "index": index, "beside": (index, 5)}
+        draw_interval(axes[2], one, "mean_block_norm", "d_m", **look)
         draw_power_law(axes[2], one, "block_norm", "d_m", index=index, label=block)
     axes[2].set_title("blocks, NTK, $\\tau_0 = d_m^{-1}$")
     log_log(axes[2], "width $d_m$", "norm of the block")

@@ -167,7 +167,8 @@ def plot(data: xr.Dataset, axes: Sequence[Any]) -> None:
     labels = ("entrywise", "", "as printed", "share of $W_Q, W_K$")
     for index, (name, label) in enumerate(zip(ERRORS, labels, strict=True)):
         if label:
-            draw_interval(axes[2], proved, f"mean_{name}", "d_m", label=f"_{label}", index=index)
+            look: Any = {"label": f"_{label}", "index": index, "beside": (index, len(labels))}
+            draw_interval(axes[2], proved, f"mean_{name}", "d_m", **look)
             draw_power_law(axes[2], proved, name, "d_m", index=index, label=label)
     axes[2].set_title("NTK, $\\tau_0 = d_m^{-1}$")
     log_log(axes[2], "width $d_m$", "relative distance")
