@@ -167,7 +167,7 @@ def test_printed_numbers_never_contradict_the_verdict():
 def of_toys(monkeypatch, subject):
     """Every model is one of the paper "toy", with the recipe that it has."""
     ours = type(papers).of_model
-    toy = functools.partial(replace, key="toy", subject=subject)
+    toy = functools.partial(replace, key="toy", subject=subject, slack=None)
     monkeypatch.setattr(type(papers), "of_model", lambda self, model: toy(ours(self, model)))
 
 

@@ -23,6 +23,7 @@ from ball_expressions import (
     guarded,
     with_numbers,
 )
+from dual_numbers import Dual, duals
 from flint import arb
 from mpmath_numbers import as_ball
 
