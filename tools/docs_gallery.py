@@ -138,7 +138,8 @@ def card(figure: Any, entry: Entry | None) -> list[str]:
     shipped = picture_of(figure.id)
     verdicts = sorted_verdicts(entry) if entry else []
     if shipped:
-        lines += [f"    [![{escape(figure.title)}]({shipped}){{ loading=lazy }}]({page})", ""]
+        look = "{ .whole loading=lazy }" if figure.layout == (1, 1) else "{ loading=lazy }"
+        lines += [f"    [![{escape(figure.title)}]({shipped}){look}]({page})", ""]
     elif verdicts:
         lines += [f"    {drawing(verdicts)}", ""]
     quoted = [v["source"] for v in verdicts if v["source"]["kind"] == "paper"]
