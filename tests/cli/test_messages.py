@@ -84,11 +84,15 @@ def of_three_kinds(z, delta, W):
     return delta * abs(z).sum(), 1e-5 * (W**2).sum()
 
 
-def test_latex_of_a_counterexample_names_its_lemma_and_compiles(tmp_path: Path):
+def latex_of_a_counterexample() -> str:
     family = of_three_kinds.families[0]
     drawn = family.draw(np.random.default_rng(0), 1)
     instance = type(drawn)(**{name: np.asarray(v)[0] for name, v in drawn.fields().items()})
-    latex = shown(of_three_kinds, "stated", instance, 3e-7, 2.5).latex
+    return shown(of_three_kinds, "stated", instance, 3e-7, 2.5).latex
+
+
+def test_latex_of_a_counterexample_names_its_lemma():
+    latex = latex_of_a_counterexample()
     assert latex.startswith(r"Counterexample to \texttt{of\_three\_kinds}: for $")
     assert r"\delta=" in latex
     assert r"$3\cdot 10^{-7}>2.5$" in latex
@@ -97,11 +101,14 @@ def test_latex_of_a_counterexample_names_its_lemma_and_compiles(tmp_path: Path):
     for formula in formulas:
         assert formula.count("{") == formula.count("}")
         assert len(re.findall(r"(?<!\\)_", re.sub(r"\{[^{}]*\}", "", formula))) <= 1
-    if shutil.which("pdflatex"):
-        text = r"\documentclass{article}\usepackage{amsmath}\begin{document}" + latex
-        (tmp_path / "a.tex").write_text(text + r"\end{document}")
-        line = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
-        assert subprocess.run(line, cwd=tmp_path, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex on this machine")
+def test_latex_of_a_counterexample_compiles(tmp_path: Path):
+    begin = r"\documentclass{article}\usepackage{amsmath}\begin{document}"
+    (tmp_path / "a.tex").write_text(begin + latex_of_a_counterexample() + r"\end{document}")
+    line = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
+    assert subprocess.run(line, cwd=tmp_path, capture_output=True).returncode == 0
 
 
 def test_numbers_in_latex_are_numbers():
