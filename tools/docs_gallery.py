@@ -28,6 +28,13 @@ MARKS = {CONFIRMED: "●", NOT_CONFIRMED: "✕", INCONCLUSIVE: "■", NOT_JUDGED
 WHOSE = {"paper": "the paper's sentence", "ours": "our expectation", "sanity": "check of the run"}
 _WIDTH, _ROW, _SHOWN, _LETTERS = 340, 44, 5, 58
 
+LEGEND = (
+    "In a drawing each row is a sentence with an axis of its own: the band is what the sentence "
+    "expects, the line the 95 % interval of what was measured, the mark the outcome: "
+    + ", ".join(f"{mark} {outcome}" for outcome, mark in MARKS.items())
+    + "."
+)
+
 Entry = Mapping[str, Any]
 
 
@@ -138,7 +145,8 @@ def card(figure: Any, entry: Entry | None) -> list[str]:
     shipped = picture_of(figure.id)
     verdicts = sorted_verdicts(entry) if entry else []
     if shipped:
-        lines += [f"    [![{escape(figure.title)}]({shipped}){{ loading=lazy }}]({page})", ""]
+        look = "{ .whole loading=lazy }" if figure.layout == (1, 1) else "{ loading=lazy }"
+        lines += [f"    [![{escape(figure.title)}]({shipped}){look}]({page})", ""]
     elif verdicts:
         lines += [f"    {drawing(verdicts)}", ""]
     quoted = [v["source"] for v in verdicts if v["source"]["kind"] == "paper"]
@@ -156,14 +164,14 @@ def card(figure: Any, entry: Entry | None) -> list[str]:
 
 def gallery_page(figures: Mapping[str, Any], stored: Mapping[str, Entry]) -> str:
     """Every figure of every paper as a card."""
-    legend = ", ".join(f"{mark} {outcome}" for outcome, mark in MARKS.items())
     lines = ["---", "hide: [navigation, toc]", "---", "", "# Gallery", ""]
     lines += [
-        "Every figure of the three papers and beyond them, at the largest scale that was run. In a "
-        "drawing each row is a sentence: the band is what the sentence expects, the line the 95 % "
-        f"interval of what was measured, the mark the outcome: {legend}. "
-        "Each row has an axis of its own; a figure's page has the numbers.",
+        "Every figure of the three papers and beyond them, at the largest scale that was run, with "
+        "a sentence of the paper about it and what the data say. A figure's page has every "
+        "sentence with its numbers.",
     ]
+    if any(name in figures and not picture_of(name) for name in stored):
+        lines += ["", LEGEND]
     for key, paper in papers.items():
         own = [figure for name, figure in figures.items() if name.startswith(f"{key}/")]
         if own:
@@ -201,5 +209,5 @@ def verdicts_section(figure: str, entry: Entry | None) -> list[str]:
             ]
         )
     heads = ["sentence", "whose", "outcome", "numbers", "readings that confirm"]
-    lines += ["## Verdicts", "", escape(outcome_line(entry)), "", drawing(verdicts), ""]
+    lines += ["## Verdicts", "", escape(outcome_line(entry)), "", drawing(verdicts), "", LEGEND, ""]
     return [*lines, *table(heads, rows), ""]

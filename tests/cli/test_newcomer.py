@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import h5py
 import pytest
 from rich.cells import cell_len
 
@@ -226,6 +227,13 @@ def test_a_file_of_the_users_is_not_overwritten(command, tmp_path, capsys):
     assert run([command, str(mine), *TINY[2:], "--out", str(mine)]) == 2
     assert "exists and is no netCDF file; choose another file" in capsys.readouterr().err
     assert mine.read_text() == "width = 4\n"
+    weather = tmp_path / "weather.nc"
+    with h5py.File(weather, "w") as file:
+        file["temperature"], file.attrs["config"] = [1.0, 2.0], "of a model of the weather"
+    before = weather.read_bytes()
+    assert run([command, str(mine), *TINY[2:], "--out", str(weather)]) == 2
+    assert "exists and is a file of another program; choose" in capsys.readouterr().err
+    assert weather.read_bytes() == before
 
 
 def test_completion_and_python_m():

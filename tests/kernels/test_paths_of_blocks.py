@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from headcount import kernels, models, training
@@ -170,8 +171,9 @@ def endless(p: Any, x: Any) -> Any:
         (endless, "has a loop of unknown length"),
         (lambda p, x: {"a": p["w"] @ x}, "returns a dict; return one array"),
         (lambda p, x: p["w"] @ x > 0, "returns bool, which has no gradient"),
+        (lambda p, x: p["w"] @ x if x[0] > 0 else 0.0, "use jnp.where or lax.cond in place of"),
     ],
-    ids=["while", "dict", "bool"],
+    ids=["while", "dict", "bool", "if"],
 )
 def test_where_generality_ends_one_line_says_so(model: Any, message: str) -> None:
     start, x, y = {"w": np.ones(2)}, X[:, 0], np.ones(5)
@@ -179,6 +181,15 @@ def test_where_generality_ends_one_line_says_so(model: Any, message: str) -> Non
         kernels.ntk(model, start, x)
     with pytest.raises(BadArgument, match=message):
         training.train(model, start, x, y, rule=training.gd(0.1), steps=1)
+
+
+def test_rules_that_ask_for_the_loss_are_refused() -> None:
+    message = "asks for more than the gradient"
+    with pytest.raises(BadArgument, match=message):
+        training.train(
+            lambda p, x: p["w"] @ x, {"w": np.ones(2)}, X[:, 0], np.ones(5), rule=optax.lbfgs(),
+            steps=1,
+        )  # fmt: skip
 
 
 def test_what_a_model_of_ones_own_raises_names_it_and_its_sample() -> None:

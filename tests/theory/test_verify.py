@@ -17,6 +17,7 @@ from headcount.theory import (
     Reals,
     Signs,
     Size,
+    _verify,
     equality,
     facts,
     given,
@@ -113,6 +114,19 @@ def test_a_fact_is_as_tight_as_it_says(name: str) -> None:
     left, right = (np.broadcast_to(side, points[0].shape) for side in facts[name](*points))
     there = right > 1e-9
     assert 0.97 <= np.max(left[there] / right[there]) <= 1 + 1e-12
+
+
+def test_balls_look_at_little_of_what_intervals_can_decide(monkeypatch):
+    looked, look = [], _verify._Search._look
+
+    def counted(self, cell, box=None):
+        looked.append(box)
+        return look(self, cell, box)
+
+    monkeypatch.setattr(_verify._Search, "_look", counted)
+    found = verify(facts["arda2026/third-moment-two-tokens"])
+    assert found.answer == "proved"
+    assert looked.count(None) < found.boxes / 8  # the others are faces
 
 
 def test_a_fact_made_false_is_found_out():

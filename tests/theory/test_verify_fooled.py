@@ -31,7 +31,8 @@ from headcount.theory import (
 )
 from headcount.theory._sieve import CLOSED
 
-UNIT, BOTH = {"x": Box(low=0, high=1)}, {"x": Box(low=-1, high=1)}
+UNIT: dict[str, Any] = {"x": Box(low=0, high=1)}
+BOTH: dict[str, Any] = {"x": Box(low=-1, high=1)}
 BELOW = 1 - 1e-9
 SPECIAL = (0.0, 1 / 3, 0.3, 1.0, -1.0)
 

@@ -117,7 +117,7 @@ def _print(chosen: Any, result: Any, path: str | None, file: str | None) -> None
         sizes = ", ".join(f"{name}={value}" for name, value in row.sizes.items()) or "all sizes"
         console.print(f"    {sizes}: {row.shown}", highlight=False)
     for sentence in result.growth:
-        console.print(f"  {sentence}", highlight=False)
+        say(console, sentence, indent=2)
     if result.proved or (result.violated and result.certificate is not None):
         for line in meaning(chosen, result.variant, unicode="utf" in console.encoding):
             say(console, line, indent=2)

@@ -219,6 +219,22 @@ def check_target(target: Path) -> None:
         if begin and begin != _SIGNATURE:
             problem = "exists and is no netCDF file"
             raise BadArgument("out", str(target), problem, fix="choose another file")
+        if begin and _is_of_another_program(target):
+            problem = "exists and is a file of another program"
+            raise BadArgument("out", str(target), problem, fix="choose another file")
+
+
+def _is_of_another_program(target: Path) -> bool:
+    """Whether it says neither that it is a run nor that it is a kernel; a damaged one cannot."""
+    import h5py
+
+    try:
+        with h5py.File(target, "r") as file:
+            names = set(file.attrs)
+    except OSError:
+        return False
+    is_run = "seconds" in names and not names.isdisjoint(("checksum", "config"))
+    return not is_run and not any(name.startswith("headcount_") for name in names)
 
 
 class TrainingBar:

@@ -31,6 +31,10 @@ def output_of(model: Any, params: Any, sample: Any) -> jax.ShapeDtypeStruct:
     """Shape and type of f(params, sample); nothing is computed. One array of real numbers."""
     try:
         found = jax.eval_shape(model, params, sample)
+    except jax.errors.TracerBoolConversionError as error:
+        problem = "decides by the value of a number, which a compiled program cannot"
+        fix = "use jnp.where or lax.cond in place of Python's if, and, or, while"
+        raise BadArgument("model", name_of(model), problem, fix=fix) from error
     except Exception as error:
         if not is_ours(model):
             name, shown = name_of(model), shown_sample(sample)

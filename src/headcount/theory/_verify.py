@@ -257,7 +257,7 @@ class _Search:
             if self._violates(middle(cells[k])):
                 return [], len(cells), False, middle(cells[k])
         opened = np.flatnonzero(found.verdict == OPEN).tolist()
-        left = [(cells[k], int(found.axis[k])) for k in opened]
+        left: list[tuple[Cell, int | None]] = [(cells[k], int(found.axis[k])) for k in opened]
         return left, len(cells), bool(np.any(found.verdict == CLOSE)), None
 
     def _look(self, cell: Cell, box: arb | None = None) -> tuple[int, list[arb] | None]:

@@ -17,7 +17,7 @@ import optax
 from jax.sharding import Mesh
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from ..core import Array, Loss, total
+from ..core import Array, BadArgument, Loss, total
 from ..core._samples import Samples, take_samples
 from ..data import PositionalTokens
 from ._devices import SAMPLES
@@ -178,8 +178,16 @@ class Loop:
         return traced
 
     def _step(self, now: State, start: Any, loss: Array, grad: Any) -> State:
-        with jax.numpy_dtype_promotion("standard"):  # optax counts its steps in int32
-            updates, optimiser = self.rule.transform.update(grad, now.optimiser, now.params)
+        update = self.rule.transform.update
+        try:
+            with jax.numpy_dtype_promotion("standard"):  # optax counts its steps in int32
+                updates, optimiser = update(grad, now.optimiser, now.params)
+        except TypeError as error:  # a line search has further arguments
+            if "required keyword-only" not in str(error):
+                raise
+            fix = "use a step size or a schedule in place of a line search"
+            problem = "asks for more than the gradient"
+            raise BadArgument("rule", self.rule.name, problem, fix=fix) from error
         params = self.rule.projection(optax.apply_updates(now.params, updates), start, self.model)
         share = 1 / (now.step + 1).astype(loss.dtype)
         better = loss < now.best_loss

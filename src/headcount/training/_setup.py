@@ -285,7 +285,9 @@ class Setup:
         shape = output.shape
         if len(shape) > 1:
             problem = f"returns shape {shape}"
-            raise BadArgument("model", self.model, problem, fix="return a scalar or a vector")
+            raise BadArgument(
+                "model", name_of(self.model), problem, fix="return a scalar or a vector"
+            )
         labels = self.y.shape[1:] if self.shared else self.y.shape[2:]
         wanted = {"classes": (), "any": labels}.get(self.loss.labels, shape)
         if labels != wanted:
@@ -295,7 +297,7 @@ class Setup:
         if self.loss.labels == "classes":
             if not shape:
                 problem = "returns one number, where one for each class is due"
-                raise BadArgument("model", self.model, problem, fix="return a vector")
+                raise BadArgument("model", name_of(self.model), problem, fix="return a vector")
             if self.y.min() < 0 or self.y.max() >= shape[0]:
                 seen = f"classes from {self.y.min()} to {self.y.max()}"
                 raise BadArgument("y", seen, f"do not fit {shape[0]} outputs", fix="use 0..k-1")
