@@ -11,7 +11,7 @@ SOURCE = ROOT / "src" / "headcount"
 KEYS = [path.parent.name for path in (SOURCE / "papers").glob("*/paper.py")]
 KEY = re.compile("|".join(key for key in KEYS if key[-1].isdigit()))
 MOST_EXAMPLES = 9
-MOST_OF_INTERNALS = 69
+MOST_OF_INTERNALS = 70
 """Files of tests that import private modules: a redesign may rewrite these, and no others."""
 
 
