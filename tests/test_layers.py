@@ -1,4 +1,4 @@
-"""Nothing outside `papers/` knows a paper by its name; `make quick` leaves no layer out."""
+"""Engines know no paper by its name; few tests know a module by its underscore."""
 
 import ast
 import re
@@ -11,6 +11,8 @@ SOURCE = ROOT / "src" / "headcount"
 KEYS = [path.parent.name for path in (SOURCE / "papers").glob("*/paper.py")]
 KEY = re.compile("|".join(key for key in KEYS if key[-1].isdigit()))
 MOST_EXAMPLES = 9
+MOST_OF_INTERNALS = 70
+"""Files of tests that import private modules: a redesign may rewrite these, and no others."""
 
 
 def elsewhere() -> Iterator[tuple[str, str]]:
@@ -37,6 +39,25 @@ def test_no_file_outside_the_rooms_names_a_paper_but_as_an_example():
     named = {name: count for name, count in found.items() if count > examples.get(name, 0)}
     assert not named
     assert 0 < sum(found.values()) <= MOST_EXAMPLES
+
+
+def private_imports(code: str) -> list[str]:
+    """What a test imports of ours whose path has an underscore in it."""
+    found = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headcount"):
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name.startswith("headcount")]
+    return [path for path in found if re.search(r"\._(?!_)", path)]
+
+
+def test_few_tests_import_private_modules():
+    told = "import headcount.lab._x\nfrom headcount.lab import _x, Plan\nfrom headcount import lab"
+    assert private_imports(told) == ["headcount.lab._x"] * 2
+    files = (ROOT / "tests").rglob("*.py")
+    of_internals = sorted(str(path) for path in files if private_imports(path.read_text()))
+    assert len(of_internals) <= MOST_OF_INTERNALS, of_internals
 
 
 def test_make_quick_has_tests_of_every_layer_and_of_every_room():

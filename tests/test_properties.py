@@ -11,19 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from headcount.core import (
-    BadArgument,
     activation_named,
     activations,
     pooled_attention,
     self_attention,
     stream,
 )
-from headcount.core._files import json_text
-from headcount.core._rounding import round_down, round_up
 from headcount.kernels import kernel_distance, kernel_margin, kernel_regression, ntk
 from headcount.lab import content_address, mean, parse_seeds
 from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams, omega
-from headcount.theory._frequency import clopper_pearson
 from headcount.training import TrainConfig
 
 few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
@@ -142,21 +138,6 @@ def test_activations_stay_within_their_bounds(name, s, A, k):
 
 
 @few
-@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_binomial_intervals_hold_the_share_and_mirror(pair):
-    k, n = pair
-    low, high = clopper_pearson(k, n, 0.95)
-    assert 0 <= low <= k / n <= high <= 1
-    mirrored = clopper_pearson(n - k, n, 0.95)
-    assert mirrored.low == pytest.approx(1 - high, abs=1e-12)
-    wider = clopper_pearson(k, n, 0.999)
-    assert wider.low <= low
-    assert wider.high >= high
-    with pytest.raises(BadArgument, match="successes"):
-        clopper_pearson(n + 1, n)
-
-
-@few
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=8, unique=True))
 def test_seeds_are_read_as_written(seeds):
     assert parse_seeds(",".join(map(str, seeds))) == tuple(seeds)
@@ -184,14 +165,6 @@ def test_addresses_depend_on_content_alone(config):
 
 
 @few
-@given(st.lists(st.floats(width=64), max_size=6))
-def test_json_is_always_valid(values):
-    read = json.loads(json_text({"values": values}))["values"]
-    for value, back in zip(values, read, strict=True):
-        assert back == value if math.isfinite(value) else back is None
-
-
-@few
 @given(
     st.fixed_dictionaries(
         {},
@@ -211,12 +184,6 @@ def test_configurations_survive_being_written(values):
     assert back == config
     assert back.fingerprint == config.fingerprint
     assert config.model_copy(update={"n": config.n + 1}).fingerprint != config.fingerprint
-
-
-@few
-@given(numbers(1e6).filter(lambda v: v != 0), st.integers(1, 6))
-def test_rounded_numbers_stay_on_their_side(value, digits):
-    assert float(round_down(value, digits)) <= value <= float(round_up(value, digits))
 
 
 @few

@@ -6,10 +6,7 @@ import json
 
 import pytest
 
-from headcount import theory
 from headcount.cli import run
-from headcount.cli._audit import _at_hyphens
-from headcount.cli._in_words import in_short, training_needs
 
 TINY = ["--width", "4", "--n", "6", "--steps", "5", "--data-option", "T=3"]
 TINY += ["--data-option", "d=2", "--data-option", "pool=16", "--data-option", "anchors=3"]
@@ -30,22 +27,6 @@ def test_an_audit_asks_every_kind_of_claim(capsys):
         for check in entry["hypotheses"]:
             assert set(check) == {"name", "value", "threshold", "holds", "margin", "failing"}
     assert all(row["orders"] >= 0 for row in shown["slack"])
-
-
-def test_long_names_of_claims_break_behind_hyphens():
-    assert _at_hyphens("lemma-5", 15) == "lemma-5"
-    assert _at_hyphens("fact-3-semidefinite", 15) == "fact-3-\nsemidefinite"
-    broken = _at_hyphens("separation-initialisation (printed)", 15)
-    assert broken == "separation-\ninitialisation (printed)"
-
-
-def test_a_search_that_gave_up_does_not_say_never(capsys):
-    tiny = ["--n", "6", "--steps", "3", "--seeds", "0", "--most-width", "2"]
-    assert run(["compare", "--papers", "deora2024", "--share", "0.0001", *tiny]) == 0
-    assert "not reached" in capsys.readouterr().out
-    given_up = theory.Answer("width", "training", "measured", None, "not reached up to width 2")
-    assert training_needs(given_up) == "not reached"
-    assert in_short("width", "at 3 steps", "a loss", [], given_up).endswith("did not get there.")
 
 
 def test_compare_wants_signs_and_says_where_they_are(capsys):

@@ -8,37 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from headcount.cli import run
-from headcount.cli._unicode import unicode_of, unicode_words
 from headcount.theory import claims
-
-SHOWN = {
-    r"\tfrac1n\sum_i\|\theta_i^2\|\le\sqrt{2\log(m/\delta')}": "1/n Σᵢ‖θᵢ²‖ ≤ √(2 log(m/δ′))",
-    r"\tfrac1{2K}\sum_{k<K}a_k": "1/(2K)Σ_(k < K)aₖ",
-    r"\sqrt T d R^3": "√T d R³",
-    r"\sqrt{Td}R^3": "√(Td)R³",
-    r"\widehat{\mathcal L}_n\geq\frac{a+b}c": "ℒ̂ₙ ≥ (a+b)/c",
-    r"\left\{ x \in \mathbb{R}^d \right\}": "{ x ∈ ℝᵈ }",
-    r"for $x$ with $\text{rank} \leq 2$": "for x with rank ≤ 2",
-    r"K_{d_m}^{-1/2}": "K_(dₘ)^(-1/2)",
-}
-
-
-@pytest.mark.parametrize("latex", SHOWN)
-def test_a_formula_in_characters(latex: str):
-    assert unicode_of(latex) == SHOWN[latex]
-
-
-def test_words_of_a_typewriter():
-    said = "phi in Omega_rho, |f| <= sqrt(delta), alphabet, --rho, sigma-2-tanh"
-    assert unicode_words(said) == "φ in Ω_ρ, |f| ≤ √(δ), alphabet, --rho, sigma-2-tanh"
-
-
-def test_no_formula_or_quotation_is_left_in_latex():
-    for name in claims:
-        for text in (claims[name].latex, *(f.quotation for f in claims[name].forms.values())):
-            shown = unicode_of(text)
-            assert bool(shown) == bool(text)
-            assert not set("\\$") & set(shown), (name, shown)
 
 
 def test_explain_shows_unicode_and_with_latex_one_line_to_copy(capsys, monkeypatch):

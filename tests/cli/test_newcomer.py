@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import signal
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
 
 import h5py
-import numpy as np
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
-from headcount import training
-from headcount.cli import _train, app, run
-from headcount.cli._flags import in_flags
-from headcount.core import BadArgument
+from headcount.cli import app, run
 from headcount.lab import StorageError
 
 TINY = ["--width", "4", "--n", "12", "--data-option", "T=3", "--data-option", "d=2"]
@@ -141,15 +131,6 @@ def test_mistakes_in_a_file_are_named(text, tmp_path, capsys):
     assert "Input should" not in shown
 
 
-def test_errors_keep_the_words_of_python_where_there_is_no_flag():
-    error = BadArgument("U", 3, "is bad", fix="use U=4 or T=2 or steps=5")
-    assert in_flags(error, ["--steps", "--T"]) == "U = 3: is bad; use U=4 or --T 2 or --steps 5"
-    assert in_flags(error, []) == str(error)
-    assert in_flags(BadArgument("m", 7, "is odd", fix="use m=8"), ["--width"]) == (
-        "--width 7: is odd; use --width 8"
-    )
-
-
 def test_large_plans_answer_without_the_work(capsys):
     assert run(["ntk", "--n", "2000000", "--dry-run"]) == 0
     shown = capsys.readouterr().out
@@ -196,31 +177,6 @@ def test_explain_tells_all_and_recheck_knows_shipped_names(capsys, monkeypatch):
     assert len(capsys.readouterr().err) < 900
     assert run(["recheck", "arda2026/psi-3"]) == 2
     assert "did you mean arda2026-psi-2-printed" in capsys.readouterr().err
-
-
-def test_ctrl_c_saves_what_ran(tmp_path, monkeypatch, capsys):
-    """The event is set after the first steps; the file is a run of fewer steps, and says so."""
-
-    @contextmanager
-    def at_once():
-        asked = threading.Event()
-        asked.set()
-        yield asked
-
-    whole = tmp_path / "whole.nc"
-    flags = ["train", *TINY, "--steps", "40", "--eta", "0.2"]
-    assert run([*flags, "--out", str(whole)]) == 0
-    monkeypatch.setattr(_train, "until_interrupted", at_once)
-    part = tmp_path / "part.nc"
-    assert run([*flags, "--out", str(part)]) == 130
-    shown = capsys.readouterr()
-    assert "of 40 steps; what ran is saved, and --resume goes on from there" in shown.err
-    assert shown.out.count("interrupted") == 1  # the table does not call it completed
-    config = training.config_of_run(part)
-    assert 1 <= config.steps < 40
-    stopped, full = training.read_run(part), training.read_run(whole)
-    np.testing.assert_array_equal(stopped.loss, full.loss[:, : config.steps])
-    assert stopped.final_loss == pytest.approx(full.loss[:, config.steps], rel=1e-5)
 
 
 UNWRITABLE = {
@@ -278,46 +234,6 @@ def test_a_file_of_the_users_is_not_overwritten(command, tmp_path, capsys):
     assert run([command, str(mine), *TINY[2:], "--out", str(weather)]) == 2
     assert "exists and is a file of another program; choose" in capsys.readouterr().err
     assert weather.read_bytes() == before
-
-
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_what_a_scheduler_sends_ends_a_run_like_ctrl_c(name):
-    number = getattr(signal, name)
-    before = signal.signal(number, signal.SIG_DFL)  # these tests may run under nohup themselves
-    try:
-        with _train.until_interrupted() as asked:
-            os.kill(os.getpid(), number)
-            assert asked.wait(60)
-        assert signal.getsignal(number) == signal.SIG_DFL
-        signal.signal(number, signal.SIG_IGN)  # nohup
-        with _train.until_interrupted():
-            assert signal.getsignal(number) == signal.SIG_IGN
-    finally:
-        signal.signal(number, before)
-
-
-def test_the_first_ctrl_c_asks_and_the_second_interrupts():
-    before = signal.getsignal(signal.SIGINT)
-    with _train.until_interrupted() as asked:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert asked.wait(60)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_the_live_line_of_an_audit_fits_80_columns(monkeypatch):
-    screen = io.StringIO()
-    wide = Console(file=screen, width=80, force_terminal=True, color_system=None)
-    monkeypatch.setattr("rich.console.Console", lambda **given: wide)
-    with _train.training_progress(20, quiet=False) as bar:
-        bar(20, 20, 0.000779931)
-        bar.say("judging deora2024/fact-1-jacobian (23 of 70)")
-        wide.file.truncate(0)
-        bar._bar.refresh()
-        shown = screen.getvalue()
-    assert "judging deora2024/fact-1-jacobian (23 of 70)" in shown
-    assert "left" in shown
-    assert "…" not in shown
 
 
 def test_completion_and_python_m():

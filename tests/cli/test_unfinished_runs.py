@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
+import signal
 import threading
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import xarray as xr
+from rich.console import Console
 
 from headcount import training
 from headcount.cli import _train, _unfinished, run
@@ -115,3 +120,68 @@ def test_a_whole_run_replaces_all_but_the_same_run_of_more_steps(whole, tmp_path
     assert training.config_of_run(out).steps == 3
     assert train(out, steps="5", keep="best") == 0
     assert training.config_of_run(out).steps == 5
+
+
+def test_ctrl_c_saves_what_ran(tmp_path, monkeypatch, capsys):
+    """The event is set after the first steps; the file is a run of fewer steps, and says so."""
+
+    @contextmanager
+    def at_once():
+        asked = threading.Event()
+        asked.set()
+        yield asked
+
+    whole = tmp_path / "whole.nc"
+    flags = ["train", "--width", "4", "--n", "12", *DATA, "--steps", "40", "--eta", "0.2"]
+    assert run([*flags, "--out", str(whole)]) == 0
+    monkeypatch.setattr(_train, "until_interrupted", at_once)
+    part = tmp_path / "part.nc"
+    assert run([*flags, "--out", str(part)]) == 130
+    shown = capsys.readouterr()
+    assert "of 40 steps; what ran is saved, and --resume goes on from there" in shown.err
+    assert shown.out.count("interrupted") == 1  # the table does not call it completed
+    config = training.config_of_run(part)
+    assert 1 <= config.steps < 40
+    stopped, full = training.read_run(part), training.read_run(whole)
+    np.testing.assert_array_equal(stopped.loss, full.loss[:, : config.steps])
+    assert stopped.final_loss == pytest.approx(full.loss[:, config.steps], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_what_a_scheduler_sends_ends_a_run_like_ctrl_c(name):
+    number = getattr(signal, name)
+    before = signal.signal(number, signal.SIG_DFL)  # these tests may run under nohup themselves
+    try:
+        with _train.until_interrupted() as asked:
+            os.kill(os.getpid(), number)
+            assert asked.wait(60)
+        assert signal.getsignal(number) == signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)  # nohup
+        with _train.until_interrupted():
+            assert signal.getsignal(number) == signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
+def test_the_first_ctrl_c_asks_and_the_second_interrupts():
+    before = signal.getsignal(signal.SIGINT)
+    with _train.until_interrupted() as asked:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert asked.wait(60)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_live_line_of_an_audit_fits_80_columns(monkeypatch):
+    screen = io.StringIO()
+    wide = Console(file=screen, width=80, force_terminal=True, color_system=None)
+    monkeypatch.setattr("rich.console.Console", lambda **given: wide)
+    with _train.training_progress(20, quiet=False) as bar:
+        bar(20, 20, 0.000779931)
+        bar.say("judging deora2024/fact-1-jacobian (23 of 70)")
+        wide.file.truncate(0)
+        bar._bar.refresh()
+        shown = screen.getvalue()
+    assert "judging deora2024/fact-1-jacobian (23 of 70)" in shown
+    assert "left" in shown
+    assert "…" not in shown

@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 from headcount.core import BadArgument, Paper
-from headcount.theory import Erratum
-from headcount.theory._errata import add_notes
 
-NOTE = '[E1]\nwhere = "(1)"\nprinted = "a"\nproblem = "b"\nused = "c"\n'
 CHOICE = '[[choice]]\nwhat = "a"\nours = "b"\nothers = "c"\nconcerns = ["m"]\n'
 
 
@@ -44,19 +41,3 @@ def test_a_choice_that_is_none_is_one_line(package: Path, text: str) -> None:
     (package / "choices.toml").write_text(text)
     with pytest.raises(BadArgument):
         _ = paper().readings
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[E1\n", "E1 = 3\n", NOTE.replace('"b"', "2"), NOTE + "more = 1\n", NOTE + "harmless = 1\n"],
-)
-def test_a_note_that_is_none_is_one_line(package: Path, text: str) -> None:
-    (package / "notes.toml").write_text(text)
-    with pytest.raises(BadArgument):
-        add_notes("smith2030", "notes_of_2030:notes.toml")
-
-
-def test_a_missing_file_is_one_line(package: Path) -> None:
-    with pytest.raises(BadArgument, match="cannot be read"):
-        add_notes("smith2030", "notes_of_2030:notes.toml")
-    assert Erratum("smith2030/E1", "(1)", "a", "b", "c").harmless

@@ -12,9 +12,7 @@ import pytest
 
 from headcount import core
 from headcount.core import BadArgument, activations, stream
-from headcount.core import _tree as tree
-from headcount.core._attention import HeadFeatures, attention_head, softmax_covariance_times
-from headcount.core._keys import substream
+from headcount.papers import deora2024
 
 SAMPLERS = {
     "normal": core.normal,
@@ -29,7 +27,6 @@ def bits(key):
 
 
 def test_streams_depend_on_seed_and_names_alone():
-    assert bits(stream(3, "a", "b")) == bits(substream(stream(3, "a"), "b"))
     keys = [
         stream(s, *names) for s in range(4) for names in [("a",), ("b",), ("a", "b"), (1,), ("1",)]
     ]
@@ -95,18 +92,6 @@ def test_mirrored_sum_is_exactly_zero_for_mirrored_values():
         assert float(core.mirrored_sum(jnp.asarray(values))) == pytest.approx(values.sum())
 
 
-def test_blocks_of_every_container():
-    point = HeadFeatures(1, 2, 3)
-    assert tree.blocks(point) == {"phi_c": 1, "phi_u": 2, "w_left": 3}
-    assert tree.with_blocks(point, {"phi_u": 5}).phi_u == 5
-    assert tree.blocks({"a": 1}) == {"a": 1}
-    assert tree.with_blocks({"a": 1, "b": 2}, {"a": 3}) == {"a": 3, "b": 2}
-    assert tree.blocks((4, 5)) == {"0": 4, "1": 5}
-    assert tree.with_blocks((4, 5), {"1": 6}) == (4, 6)
-    assert tree.blocks(7) == {"params": 7}
-    assert tree.with_blocks(7, {"params": 8}) == 8
-
-
 def sample(T, d, seed=0):
     draw = lambda name, *shape: core.normal(stream(seed, name), shape)  # noqa: E731
     return draw("X", T, d), draw("q", d), draw("U", d), draw("W", d, d)
@@ -137,14 +122,21 @@ def test_softmax_covariance_matches_its_matrix(scale, relative):
     alpha = np.asarray(core.pooled_attention(X, scale * W, q))
     a = alpha @ X
     M = sum(p * np.outer(x - a, x - a) for p, x in zip(alpha, X, strict=True))
-    got = softmax_covariance_times(X, alpha, U)
-    np.testing.assert_allclose(got, M @ U, rtol=relative["float64"], atol=1e-14)
+    got = core.head_features(X, q, U, scale * W, activations["tanh"]).w_left
+    slope = 1 - math.tanh(U @ a) ** 2
+    np.testing.assert_allclose(got, slope * (M @ U), rtol=relative["float64"], atol=1e-14)
 
 
 def test_equal_tokens_have_no_covariance():
     X = np.tile(core.normal(stream(0, "x"), (3,)), (4, 1))
-    got = softmax_covariance_times(X, np.full(4, 0.25), np.array([1e3, -2e3, 7.0]))
-    np.testing.assert_array_equal(got, 0)
+    _, q, U, W = sample(4, 3)
+    phi = core.head_features(X, q, U, W, activations["tanh"])
+    np.testing.assert_array_equal(phi.w_left, 0)
+
+
+def one_head(X, W, U):
+    """<U, softmax(X W X^T) X>, as the model of one head has it."""
+    return deora2024.MultiHeadAttention(*U.shape, 1)(deora2024.MultiHeadParams(U[None], W[None]), X)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])
@@ -157,11 +149,11 @@ def test_self_attention_by_loops(scale, relative):
         np.testing.assert_allclose(got[t], e / e.sum(), rtol=relative["float64"], atol=1e-300)
     U = core.normal(stream(4, "U"), (4, 3))
     head = sum(U[t] @ (got[t] @ X) for t in range(4))
-    np.testing.assert_allclose(attention_head(X, scale * W, U), head, rtol=relative["float64"])
+    np.testing.assert_allclose(one_head(X, scale * W, U), head, rtol=relative["float64"])
 
 
 def test_attention_head_does_not_see_the_order_of_tokens_with_equal_rows_of_u(relative):
     X, _, u, W = sample(4, 3)
     U = np.tile(u, (4, 1))
-    values = [float(attention_head(X[list(p)], W, U)) for p in itertools.permutations(range(4))]
+    values = [float(one_head(X[list(p)], W, U)) for p in itertools.permutations(range(4))]
     np.testing.assert_allclose(values, values[0], rtol=relative["float64"])

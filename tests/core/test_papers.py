@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from headcount.core._outside import (
     one_line_if_broken,
 )
 from headcount.core._papers import PaperRegistry
-from headcount.theory import claims
+from headcount.theory import Erratum, claims
+from headcount.theory._errata import add_notes
 
 
 @pytest.fixture
@@ -165,7 +167,8 @@ def test_one_claim_and_one_figure_load_one_module(ask: str, own: str) -> None:
 def test_a_claim_is_found_without_what_only_training_and_proofs_need(name: str) -> None:
     code = (
         f"import sys; from headcount.theory import claims, explain; claims[{name!r}]\n"
-        "heavy = {'optax', 'scipy', 'mpmath', 'pydantic', 'xarray', 'headcount.training'}\n"
+        "heavy = {'optax', 'scipy', 'mpmath', 'flint', 'pydantic', 'xarray'}\n"
+        "heavy.add('headcount.training')\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
@@ -180,3 +183,32 @@ def test_the_module_that_is_tried_first_is_the_claim_s_own() -> None:
         != next(iter(_papers.naming(_papers.papers[claim.paper].claims, name.split("/")[1])), "")
     }
     assert elsewhere <= {f"wu2023/lemma-12-{block}" for block in "QKVO"}
+
+
+NOTE = '[E1]\nwhere = "(1)"\nprinted = "a"\nproblem = "b"\nused = "c"\n'
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "notes_of_2030"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    sys.modules.pop("notes_of_2030", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[E1\n", "E1 = 3\n", NOTE.replace('"b"', "2"), NOTE + "more = 1\n", NOTE + "harmless = 1\n"],
+)
+def test_a_note_that_is_none_is_one_line(package: Path, text: str) -> None:
+    (package / "notes.toml").write_text(text)
+    with pytest.raises(BadArgument):
+        add_notes("smith2030", "notes_of_2030:notes.toml")
+
+
+def test_a_missing_file_is_one_line(package: Path) -> None:
+    with pytest.raises(BadArgument, match="cannot be read"):
+        add_notes("smith2030", "notes_of_2030:notes.toml")
+    assert Erratum("smith2030/E1", "(1)", "a", "b", "c").harmless

@@ -15,7 +15,6 @@ from headcount.core import LOGISTIC, mirrored_sum, normal, own_precision, stream
 from headcount.papers import arda2026, deora2024, wu2023
 from headcount.papers.arda2026 import features_arda2026
 from headcount.papers.deora2024.kernel import features_deora2024
-from headcount.papers.deora2024.model import spread_readout
 from headcount.papers.wu2023.kernel import features_wu2023, prepare_wu2023
 from headcount.papers.wu2023.limit import angle, arc_cosine
 from headcount.training import cross_entropy, sign_regression
@@ -72,8 +71,6 @@ HELPERS: dict[str, Callable[[], Any]] = {
     "features_arda2026": lambda: features_arda2026(POOLED, START, X[0]),
     "features_deora2024": lambda: features_deora2024(GROUPS, P, X[0]),
     "features_wu2023": lambda: features_wu2023(ENCODER, prepare_wu2023(ENCODER, NTK_START), X[0]),
-    "spread_readout, pooling": lambda: spread_readout(K[0], T, "pooling"),
-    "spread_readout, last": lambda: spread_readout(K[0], T, "last"),
     "projection": lambda: BALLS(Q, P, GROUPS),
 }
 
@@ -113,7 +110,6 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "arc_cosine": (lambda f: lambda u: f(u, u[::-1]), (arc_cosine, K[0])),
     "cross_entropy": (lambda f: lambda outputs: f(outputs, np.int32(1)), (cross_entropy, K[0])),
     "features": (lambda f: lambda x: f(POOLED, single(START), x), (features_arda2026, X[0])),
-    "spread_readout": (lambda f: lambda u: f(u, T, "last"), (spread_readout, K[0])),
 }
 
 

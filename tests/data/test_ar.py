@@ -8,9 +8,10 @@ import math
 import numpy as np
 import pytest
 import scipy.linalg
+from assumptions import assumption_holds
 
 from headcount.core import BadArgument
-from headcount.data import assumption_holds, positional_channels
+from headcount.data import positional_channels
 from headcount.papers.arda2026 import ARWindows
 
 RELEASED = ARWindows(

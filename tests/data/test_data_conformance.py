@@ -10,9 +10,10 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from assumptions import assumption_holds
 
 from headcount.core import BadArgument
-from headcount.data import DataModel, Measurement, as_dataset, assumption_holds, data_models
+from headcount.data import DataModel, Measurement, as_dataset, data_models
 
 
 def _wave() -> str:

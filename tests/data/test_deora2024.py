@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from assumptions import assumption_holds
 from scipy import stats
 
 from headcount.core import BadArgument
-from headcount.data import Dataset, assumption_holds
+from headcount.data import Dataset
 from headcount.papers.deora2024.dm1 import DM1
 from headcount.papers.deora2024.dm2 import DM2
 

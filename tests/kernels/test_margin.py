@@ -21,7 +21,6 @@ from headcount.kernels import (
     ntk_margin,
     tangent_kernel,
 )
-from headcount.kernels._margin import _gap, _polished
 from headcount.papers.deora2024.model import (
     LinearModel,
     LinearParams,
@@ -79,18 +78,6 @@ def test_the_bracket_is_widened_by_the_rounding_of_the_kernel(dtype: str, scale:
     assert margin.lower == pytest.approx(4 * (scale / 2 - rounding) / upper, rel=1e-14)
     assert margin.primal == pytest.approx(math.sqrt(2 * scale))
     assert margin.lower < margin.primal < margin.upper
-
-
-def test_weights_are_refined_on_their_support_only_if_that_helps() -> None:
-    signed = np.array([[2.0, 0.5, 3.0], [0.5, 1.0, 3.0], [3.0, 3.0, 20.0]])
-    best = np.array([0.25, 0.75, 0.0])  # (2 - 1/2) a = (1 - 1/2) (1 - a)
-    rough = np.array([0.2501, 0.7499, 0.0])
-    np.testing.assert_allclose(_polished(signed, rough), best, rtol=1e-14)
-    assert _gap(signed, best) < 1e-15 < 1e-6 < _gap(signed, rough)
-    # With the third sample in the support the refinement would be negative there.
-    spread = np.array([0.3, 0.6, 0.1])
-    np.testing.assert_array_equal(_polished(signed, spread), spread)
-    np.testing.assert_array_equal(_polished(signed, best), best)
 
 
 @pytest.mark.parametrize("case", ["duplicate", "surrounded", "zero"])

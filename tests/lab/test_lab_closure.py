@@ -75,8 +75,8 @@ def test_a_worker_with_another_helper_differs(tmp_path: Path, look: Callable[[],
 
 
 NO_NUMBERS = {
-    *("beartype", "distributed", "h5py", "jaxtyping", "matplotlib", "pooch", "pydantic"),
-    *("requests", "rich", "safetensors", "submitit", "xarray"),
+    *("beartype", "distributed", "h5py", "jaxtyping", "latex2mathml", "matplotlib", "pooch"),
+    *("pydantic", "requests", "rich", "safetensors", "submitit", "xarray"),
 }
 """Libraries that check, read, fetch, carry or draw."""
 LAYERS = ("core", "models", "data", "kernels", "training", "theory", "lab", "papers")

@@ -12,9 +12,6 @@ import pytest
 import toy_figure
 
 from headcount import core, lab
-from headcount.lab._collect import to_dataset
-from headcount.lab._plan import Cost
-from headcount.lab._stored import StoredTrial
 
 FIGURE = toy_figure.figure
 
@@ -65,22 +62,6 @@ def test_equal_coordinates_are_refused() -> None:
         lab.make_plan(twice, "smoke")
 
 
-def test_cost_packs_longest_first() -> None:
-    seconds = {8: 3.0, 32: 2.0, 128: 2.0}
-    measurement = lab.Measurement(
-        "c",
-        1,
-        toy_figure.measure,
-        {},
-        lambda config: (seconds[config["m"]], 10.0 * config["m"]),
-        0.0,
-    )
-    trials = [lab.Trial(measurement, {"m": m}, {"m": m}) for m in seconds]
-    assert lab.cost(trials, 2) == Cost(4.0, 1600.0, 2)
-    assert lab.cost(trials, 1) == Cost(7.0, 1280.0, 1)
-    assert lab.cost([], 2).seconds == 0
-
-
 @pytest.mark.parametrize("scale", lab.SCALES)
 @pytest.mark.parametrize("name", list(lab.figures))
 def test_every_figure_has_a_plan(name: str, scale: str) -> None:
@@ -97,40 +78,6 @@ def test_every_figure_has_a_plan(name: str, scale: str) -> None:
         assert getattr(importlib.import_module(module), function) is trial.measurement.function
     if scale == "smoke":
         assert lab.cost(plan.trials, 2).seconds < 60
-
-
-def stored(**payload: Any) -> StoredTrial:
-    arrays = {name: np.asarray(value) for name, value in payload.items()}
-    return StoredTrial(arrays, {"outcome": "ok", "seconds": 1.0})
-
-
-def test_ragged_trials_fall_into_place() -> None:
-    """Own step coordinates are united, uncoordinated entries counted, gaps are NaN."""
-    outputs = {"loss": ("step",), "step": ("step",), "grid": ("step", "k"), "best": ()}
-    measurement = lab.Measurement("r", 1, toy_figure.measure, outputs)
-    trials = [
-        lab.Trial(measurement, {"model": a, "seed": s}, {"model": a, "seed": s})
-        for a in ("t", "rnn")
-        for s in (3, 1)
-    ]
-    found: dict[str, StoredTrial | None] = {t.address: None for t in trials}
-    found[trials[0].address] = stored(loss=[1.0, 2.0], step=[0, 10], grid=[[1.0], [2.0]], best=0.5)
-    found[trials[3].address] = stored(
-        loss=[5.0, 6.0], step=[5, 10], grid=[[1.0, 2], [3, 4]], best=0.25
-    )
-    failed = StoredTrial({}, {"outcome": "failed", "reason": "r", "seconds": 2.0})
-    found[trials[1].address] = failed
-    data = to_dataset(trials, found)
-    assert data["loss"].dims == ("model", "seed", "step")
-    assert data["step"].values.tolist() == [0, 5, 10]
-    np.testing.assert_array_equal(data["loss"].sel(model="t", seed=3), [1, np.nan, 2])
-    np.testing.assert_array_equal(data["loss"].sel(model="rnn", seed=1), [np.nan, 5, 6])
-    np.testing.assert_array_equal(
-        data["grid"].sel(model="rnn", seed=1), [[np.nan, np.nan], [1, 2], [3, 4]]
-    )
-    np.testing.assert_array_equal(data["best"], [[0.5, np.nan], [np.nan, 0.25]])
-    assert data["r_outcome"].values.tolist() == [["ok", "failed"], ["missing", "ok"]]
-    assert float(data["r_seconds"].sel(model="t", seed=1)) == 2.0
 
 
 def test_collect_reads_and_judges(tmp_path: Path, plan: lab.Plan, calls) -> None:

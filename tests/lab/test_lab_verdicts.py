@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from headcount import core, lab
-from headcount.core._files import json_text
-from headcount.lab._findings import KINDS
-from headcount.lab._plan import survey
 
 C, N, I = lab.CONFIRMED, lab.NOT_CONFIRMED, lab.INCONCLUSIVE
 X = np.array([8.0, 16, 32, 64])
 NOISE = 0.02 * core.normal(core.stream(0, "noise"), (6, 4))
 FALLING = X**-0.5 * (1 + NOISE)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected", "outcome"),
-    [
-        (0.2, 0.4, (0.0, 1.0), C),
-        (0.0, 1.0, (0.0, 1.0), C),
-        (-0.1, 0.4, (0.0, 1.0), I),
-        (0.5, 1.1, (0.0, 1.0), I),
-        (-1.0, 2.0, (0.0, 1.0), I),
-        (-0.4, -0.2, (0.0, 1.0), N),
-        (1.1, 1.2, (0.0, 1.0), N),
-        (1e9, 2e9, (0.0, math.inf), C),
-        (0.0, 0.0, (0.0, math.inf), I),
-        (1.0, 1.0, (1.0, 1.0), C),
-        (math.nan, math.nan, (0.0, 1.0), I),
-    ],
-)
-def test_where_the_interval_lies(low, high, expected, outcome) -> None:
-    estimate = lab.Estimate((low + high) / 2, low, high, 5)
-    verdict = lab.inside("c", estimate, expected)
-    assert verdict.outcome == outcome
-    assert (verdict.interval, verdict.expected) == ((low, high), expected) or math.isnan(low)
-    json.loads(json_text(verdict.to_json()), parse_constant=pytest.fail)
 
 
 def test_the_sentence_has_the_numbers_that_decided() -> None:
@@ -136,17 +107,6 @@ def test_share_counts_seeds_not_entries() -> None:
     assert (dead.outcome, dead.seeds, dead.lost) == (I, 5, 1)
 
 
-def test_a_source_is_quoted_with_its_place() -> None:
-    source = lab.Source("more heads are faster", "App. G")
-    found = lab.threshold("c", np.ones(5), above=0.5, source=source)
-    said = {"kind": "paper", "says": "more heads are faster", "where": "App. G"}
-    assert found.to_json()["source"] == said
-    assert lab.threshold("c", np.ones(5), above=0.5).source == lab.OURS != lab.SANITY
-    assert [s.kind for s in (source, lab.OURS, lab.SANITY)] == list(KINDS)
-    with pytest.raises(core.BadArgument, match="has a place"):
-        lab.Source("more heads are faster")
-
-
 def test_fitted_exponent_reads_the_slope_that_was_stored() -> None:
     """The same verdict as from the values; and a changed store changes it: nothing is fitted."""
     values = xr.DataArray(FALLING, dims=("seed", "m"), coords={"m": X}, name="error")
@@ -193,28 +153,3 @@ def test_every_figure_withholds_judgement_at_smoke_scale(name: str) -> None:
     for claim in ("any", *figure.needs):
         assert not figure.shortfall(claim, "paper", figure.scales["paper"])
     assert not figure.shortfall("any", "quick", figure.scales["quick"])
-
-
-def test_what_stands_in_is_never_judged_and_only_a_run_may_prepare(tmp_path: Path) -> None:
-    import dataclasses
-
-    import toy_figure
-
-    prepared: list[int] = []
-    figure = dataclasses.replace(
-        toy_figure.figure,
-        prepare=lambda trials: prepared.append(len(trials)),
-        stand_in=lambda trials: f"{len(trials)} made-up numbers",
-    )
-    plan = lab.make_plan(figure, "smoke")
-    survey(plan, lab.Store(tmp_path))
-    assert prepared == []
-    for _ in range(2):  # the second run finds everything stored
-        lab.run_plan(plan, tmp_path, workers=0)
-    assert prepared == [len(plan.unique)]
-    count = len(plan.trials)
-    for verdict in lab.collect(plan, lab.Store(tmp_path)).verdicts:
-        assert verdict.outcome == lab.NOT_JUDGED
-        assert verdict.sentence.startswith(f"not judged: {count} made-up numbers; ")
-    judged = lab.collect(lab.make_plan(toy_figure.figure, "smoke"), lab.Store(tmp_path)).verdicts
-    assert lab.NOT_JUDGED not in {verdict.outcome for verdict in judged}

@@ -14,7 +14,6 @@ from headcount.models import initialisations, outputs
 from headcount.papers.arda2026 import IndRNN, PooledAttention, paired, paired_indrnn, unpaired
 from headcount.papers.deora2024.model import HeadGroups, LinearModel, MultiHeadAttention
 from headcount.papers.deora2024.starts import (
-    _positive_signs,
     first_step_row,
     two_phase,
     two_phase_groups,
@@ -154,7 +153,9 @@ def test_two_phase_groups_of_very_many_heads():
 def test_the_number_of_positive_signs_has_the_spread_of_a_binomial():
     """Mean H/2, standard deviation sqrt(H)/2, drawn head by head and by the normal limit."""
     for H in (2**10, 10**12):
-        drawn = [_positive_signs(stream(seed, "spread"), H) for seed in range(60)]
+        drawn = [
+            two_phase_groups(4, 3, H, seed, x=X, y=Y)[0].multiplicities[0] for seed in range(60)
+        ]
         assert all(0 <= count <= H for count in drawn)
         scaled = (np.array(drawn) - H / 2) / (math.sqrt(H) / 2)
         assert abs(scaled.mean()) < 0.5

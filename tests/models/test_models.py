@@ -16,7 +16,6 @@ from headcount.papers.deora2024.model import (
     HeadGroups,
     LinearModel,
     MultiHeadAttention,
-    spread_readout,
 )
 from headcount.papers.wu2023.model import Encoder, TwoLayerReLU
 
@@ -214,6 +213,15 @@ def test_huge_groups_stay_finite():
     params = type(model.shapes())(np.ones((2, 2, 2)) * 1e-8, np.zeros((2, 2, 2)))
     x = np.ones((2, 2))
     assert float(model(params, x)) == pytest.approx(math.sqrt(1e17) * 4e-8, rel=1e-12)
+
+
+def spread_readout(u, T, readout):
+    """The T x d matrix U that a read-out stands for [deora2024, Sec. 2]."""
+    if readout == "full":
+        return u
+    if readout == "pooling":
+        return jnp.broadcast_to(u, (T, u.shape[-1]))
+    return jnp.zeros((T, u.shape[-1]), u.dtype).at[-1].set(u)
 
 
 @pytest.mark.parametrize("readout", ["full", "pooling", "last"])

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from headcount.cli import run
-from headcount.cli._new import scaffold
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 CLAIMS = {f"smith2030/{name}" for name in ("softmax-norm", "loss", "mean-of-u")}
@@ -121,8 +120,9 @@ def test_the_recipe_of_the_architecture_page_works(tmp_path):
     blocks = dict(re.findall(r"```(toml|python)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL))
     source = tmp_path / "source"
     (source / "smith2030").mkdir(parents=True)
-    files = scaffold("paper", "smith2030")
-    head = files["smith2030/pyproject.toml"].split("[project.entry-points")[0]
+    assert run(["new", "paper", "smith2030", "--out", str(tmp_path / "new")]) == 0
+    written = (tmp_path / "new" / "smith2030" / "pyproject.toml").read_text()
+    head = written.split("[project.entry-points")[0]
     (source / "pyproject.toml").write_text(head + blocks["toml"])
     (source / "smith2030" / "__init__.py").write_text(blocks["python"])
     (source / "smith2030" / "claims.py").write_text(CLAIM)

@@ -10,26 +10,8 @@ import pytest
 from headcount import lab
 from headcount.core import BadArgument
 from headcount.report.site import build_site
-from headcount.report.site._pictures import harmless_svg
 
 HEAD = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-EVIL = [
-    "<script>alert(1)</script>",
-    '<script xlink:href="https://evil.example/x.js"/>',
-    '<rect onload="alert(1)"/>',
-    '<a xlink:href="javascript:alert(1)"><rect/></a>',
-    '<foreignObject><body xmlns="http://www.w3.org/1999/xhtml"><iframe/></body></foreignObject>',
-    '<h:script xmlns:h="http://www.w3.org/1999/xhtml">alert(1)</h:script>',
-    '<image xlink:href="https://evil.example/x.png"/>',
-    '<image href="data:image/svg+xml;base64,AAAA"/>',
-    '<use xlink:href="https://evil.example/x.svg#a"/>',
-    "<style>@import 'https://evil.example/x.css';</style>",
-    "<style>rect { fill: url(https://evil.example/x) }</style>",
-    '<rect style="fill: url(//evil.example/x)"/>',
-    "<rect fill=\"url('https://evil.example/x')\"/>",
-    '<set attributeName="href" to="javascript:alert(1)"/>',
-    '<animate attributeName="href" values="javascript:alert(1)"/>',
-]
 GOOD = (
     '<style>*{stroke-linejoin: round}</style><defs><clipPath id="p1"><rect/></clipPath></defs>'
     '<g clip-path="url(#p1)"><use xlink:href="#m1" style="stroke: #123456"/>'
@@ -51,15 +33,6 @@ def results(tmp_path: Path) -> Path:
 
 def figure(results: Path) -> Path:
     return results / "figures" / "nobody-fig1" / "quick"
-
-
-@pytest.mark.parametrize("evil", EVIL)
-def test_a_picture_that_could_run_or_fetch_something_is_disarmed(evil: str) -> None:
-    found = harmless_svg(f"{HEAD} onload='alert(1)'>{evil}{GOOD}</svg>".encode()).decode()
-    for word in ("script", "alert", "evil", "onload", "iframe", "svg+xml", "animate", "<set"):
-        assert word not in found
-    for part in ("url(#p1)", 'xlink:href="#m1"', "base64,iVBOR", "crisp-edges", "stroke-linejoin"):
-        assert part in found
 
 
 @pytest.mark.parametrize(

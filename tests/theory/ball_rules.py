@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from headcount.theory.balls import RULES, Value
-from headcount.theory.slow import hull
+from headcount.theory.balls import RULES, Value, hull
 
 _KINDS = {"f": np.float64, "i": np.int64, "b": np.bool_}
 

@@ -5,35 +5,6 @@ from __future__ import annotations
 import mpmath
 from flint import arb
 
-from headcount.theory.slow import Arithmetic
-
-
-def precise(digits: int) -> Arithmetic:
-    """mpmath at `digits` digits, in a context of its own."""
-    context = mpmath.mp.clone()
-    context.dps = digits
-    return Arithmetic(
-        number=context.mpf,
-        exp=context.exp,
-        log=context.log,
-        sqrt=context.sqrt,
-        tanh=context.tanh,
-        sin=context.sin,
-        cos=context.cos,
-        atan=context.atan,
-        erf=context.erf,
-        erfc=context.erfc,
-        largest=max,
-        smallest=min,
-        absolute=abs,
-        root=context.sqrt,
-        between=lambda low, high: (low + high) / 2,
-        whole=int,
-        roughly=float,
-        pi=+context.pi,
-        e=+context.e,
-    )
-
 
 def as_ball(value: mpmath.mpf, digits: int = 100) -> arb:
     """The value with the error that `digits` correct digits leave; needs a higher precision."""

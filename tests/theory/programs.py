@@ -19,8 +19,8 @@ from mpmath_numbers import as_ball
 
 from headcount.theory import _ball_array as arrays
 from headcount.theory._ball_jaxpr import _Interpreter
-from headcount.theory.balls import FALSE, TRUE, UNKNOWN, Undecided, Value
-from headcount.theory.slow import at_precision, hull
+from headcount.theory._program import CALLS
+from headcount.theory.balls import FALSE, RULES, TRUE, UNKNOWN, Undecided, Value, at_precision, hull
 
 BITS = 200
 NEAR, NARROW = 1e-10, 1e-45
@@ -139,6 +139,11 @@ def enclosure(closed: Any, values: list[Value]) -> list[Value] | None:
             return run.evaluate(closed.jaxpr, constants, values)
         except Undecided:
             return None
+
+
+def known_primitives() -> set[str]:
+    """Everything that the interpreter of balls has a rule for."""
+    return {*RULES, *CALLS, *_Interpreter(0)._control}
 
 
 def _exactly(exact: Callable[..., Any], point: tuple[Any, ...]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from headcount.core import Array, BadArgument, Paper
+from headcount.core import Array, BadArgument, papers
 from headcount.theory import (
     Batch,
     Bound,
@@ -22,11 +23,11 @@ from headcount.theory import (
     Kind,
     Observed,
     Sides,
+    ask,
     audit,
+    claims,
     instance_class,
 )
-from headcount.theory import _audit as engine
-from headcount.theory._verdict import judge_hardest
 from headcount.theory.domain import NotFinite
 from headcount.training import TrainConfig, run_config
 
@@ -63,36 +64,41 @@ def pairs(*rows: tuple[float, float, float]) -> Batch:
     return Batch(Pair(*np.array(rows, float).T))
 
 
+def judged(instances):
+    """What an audit says of these instances."""
+    return ask(make(), Observed(0, None, {Pair: instances}), "printed")
+
+
 def test_the_hardest_instance_decides():
-    verdict = judge_hardest(make(), pairs((1, 10, 0), (9, 10, 0), (5, 10, 0)), "printed")
+    verdict = judged(pairs((1, 10, 0), (9, 10, 0), (5, 10, 0)))
     assert verdict.outcome == "holds"
     assert verdict.ratio == pytest.approx(0.9)
-    assert judge_hardest(make(), pairs((1, 10, 0), (11, 10, 0)), "printed").outcome == "violated"
+    assert judged(pairs((1, 10, 0), (11, 10, 0))).outcome == "violated"
 
 
 def test_only_instances_inside_the_hypotheses_count_and_the_others_are_mentioned():
-    verdict = judge_hardest(make(), pairs((1, 10, 0), (99, 10, 7)), "printed")
+    verdict = judged(pairs((1, 10, 0), (99, 10, 7)))
     assert (verdict.outcome, verdict.lhs) == ("holds", 1)
     assert "1 of 2 instances are outside its hypotheses" in verdict.message
-    nowhere = judge_hardest(make(), pairs((1, 10, 5), (99, 10, 7)), "printed")
+    nowhere = judged(pairs((1, 10, 5), (99, 10, 7)))
     assert nowhere.outcome == "not applicable"
     assert np.isnan(nowhere.rhs)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_cannot_be_evaluated_is_inconclusive_but_hides_no_violation(bad):
-    alone = judge_hardest(make(), pairs((bad, 10, 0), (1, 10, 0)), "printed")
+    alone = judged(pairs((bad, 10, 0), (1, 10, 0)))
     assert alone.outcome == "inconclusive"
     assert "left side is" in alone.message
-    both = judge_hardest(make(), pairs((bad, 10, 0), (11, 10, 0)), "printed")
+    both = judged(pairs((bad, 10, 0), (11, 10, 0)))
     assert both.outcome == "violated"
-    nothing = judge_hardest(make(), pairs((bad, 1, 0), (bad, 2, 0)), "printed")
+    nothing = judged(pairs((bad, 1, 0), (bad, 2, 0)))
     assert nothing.outcome == "inconclusive"
 
 
 def test_a_list_of_instances_is_judged_like_a_batch():
     batch = pairs((1, 10, 0), (9, 10, 0))
-    assert judge_hardest(make(), list(batch), "printed") == judge_hardest(make(), batch, "printed")
+    assert judged(list(batch)) == judged(batch)
 
 
 def against(lhs: float, rhs: float, *, trivial=None, checks=(), conditions=(), **changes):
@@ -111,7 +117,7 @@ def against(lhs: float, rhs: float, *, trivial=None, checks=(), conditions=(), *
         conditions=lambda subject, variant: seen(subject, variant, conditions),
         **changes,
     )
-    return engine.ask(claim, subject, "printed")
+    return ask(claim, subject, "printed")
 
 
 def test_a_right_side_of_a_setting_needs_its_hypotheses():
@@ -145,8 +151,8 @@ def test_vacuous_means_not_below_what_is_known_without_the_claim():
 def test_a_scaled_bound_is_scaled_in_an_audit_too():
     claim = make(families=(), measured=lambda s: 1.0, bound=lambda s, v: Bound(2.0), hypotheses=())
     subject = Observed(0, None, {})
-    assert engine.ask(claim.with_bound_scaled(0.4), subject, "printed").outcome == "violated"
-    assert engine.ask(claim.with_bound_scaled(0.6), subject, "printed").outcome == "holds"
+    assert ask(claim.with_bound_scaled(0.4), subject, "printed").outcome == "violated"
+    assert ask(claim.with_bound_scaled(0.6), subject, "printed").outcome == "holds"
 
 
 def test_printed_numbers_never_contradict_the_verdict():
@@ -158,13 +164,11 @@ def test_printed_numbers_never_contradict_the_verdict():
     assert against(1.0 + 2e-9, 1.0).outcome == "violated"
 
 
-def test_the_worst_seed_is_shown():
-    verdicts = [against(lhs, 10.0) for lhs in (1.0, 7.0, 3.0)]
-    assert engine.worst(verdicts).lhs == 7
-    order = [against(1, 2), against(np.nan, 1), against(3, 2), against(1, 2, trivial=1.0)]
-    assert engine.worst(order).outcome == "violated"
-    assert engine.worst(order[:2]).outcome == "inconclusive"
-    assert engine.worst([order[0], order[3]]).outcome == "holds vacuously"
+def of_toys(monkeypatch, subject):
+    """Every model is one of the paper "toy", with the recipe that it has."""
+    ours = type(papers).of_model
+    toy = functools.partial(replace, key="toy", subject=subject, slack=None)
+    monkeypatch.setattr(type(papers), "of_model", lambda self, model: toy(ours(self, model)))
 
 
 @pytest.fixture
@@ -175,11 +179,9 @@ def toy_paper(monkeypatch):
         offered = {Pair: [Pair(*(np.asarray(float(v)) for v in (seed, 10, 0)))]}
         return Observed(seed, SimpleNamespace(), offered, {"found": {"seed": seed}}, "a note")
 
-    paper = Paper("toy", "Toys", "Toy (2030)", subject=f"{__name__}:_SUBJECT")
     monkeypatch.setitem(globals(), "_SUBJECT", subject)
-    monkeypatch.setattr(engine, "papers", SimpleNamespace(of_model=lambda model: paper))
-    monkeypatch.setattr(engine, "claims", SimpleNamespace(of_paper=lambda key: [make()]))
-    return paper
+    of_toys(monkeypatch, f"{__name__}:_SUBJECT")
+    monkeypatch.setattr(type(claims), "of_paper", lambda self, key: [make()])
 
 
 def test_an_audit_asks_every_seed_and_keeps_what_the_subject_found(toy_paper):
@@ -263,8 +265,7 @@ def test_delta_must_be_a_probability(delta):
 
 
 def test_a_paper_without_a_subject_says_so(monkeypatch):
-    paper = Paper("toy", "Toys", "Toy (2030)")
-    monkeypatch.setattr(engine, "papers", SimpleNamespace(of_model=lambda model: paper))
+    of_toys(monkeypatch, None)
     with pytest.raises(BadArgument, match="has no subject"):
         audit(TrainConfig.of({}))
 

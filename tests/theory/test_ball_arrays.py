@@ -16,8 +16,16 @@ from headcount.core import BadArgument
 from headcount.theory import _ball_array as arrays
 from headcount.theory import _ball_linalg as linalg
 from headcount.theory import _balls
-from headcount.theory.balls import FALSE, TRUE, UNKNOWN, BallProgram, Undecided, Value
-from headcount.theory.slow import Ball, at_precision
+from headcount.theory.balls import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    Ball,
+    BallProgram,
+    Undecided,
+    Value,
+    at_precision,
+)
 from headcount.theory.slow import balls as with_balls
 from headcount.theory.slow_spectrum import (
     extreme_eigenvalues,

@@ -11,9 +11,9 @@ from flint import arb
 
 from headcount.core import stream
 from headcount.theory import Claim, Kind, claims
-from headcount.theory.balls import BallProgram
+from headcount.theory.balls import Ball, BallProgram
 from headcount.theory.domain import arrays_of
-from headcount.theory.slow import Ball, balls
+from headcount.theory.slow import balls
 from headcount.theory.slow_sides import slow_data
 
 BITS = 200

@@ -15,7 +15,6 @@ from jax import lax
 from mpmath_numbers import as_ball
 
 from headcount.core import BadArgument
-from headcount.theory import _ball_elementwise
 from headcount.theory.balls import (
     FALSE,
     RULES,
@@ -25,9 +24,9 @@ from headcount.theory.balls import (
     Undecided,
     Unsupported,
     Value,
+    at_precision,
     enclose,
 )
-from headcount.theory.slow import at_precision
 
 BITS = 200
 RNG = np.random.default_rng(3)
@@ -102,10 +101,11 @@ def test_an_open_condition_gives_the_hull_of_its_cases() -> None:
 
 
 def test_planted_guess_on_an_open_condition_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def guess(which: Any, cases: Any) -> Any:
-        return np.where(np.maximum(which, 0) == 1, cases[1], cases[0])
+    def guess(equation: Any, which: Value, *cases: Value) -> Value:
+        taken = np.where(np.asarray(which.array) == TRUE, cases[1].array, cases[0].array)
+        return Value(taken)
 
-    monkeypatch.setattr(_ball_elementwise.arrays, "selected", guess)
+    monkeypatch.setitem(RULES, "select_n", guess)
     ball = enclose(lambda x: jnp.where(one(x) > 1, 3.0, 5.0), np.float64(0.3))
     assert not contains(ball, 3, 5)
 

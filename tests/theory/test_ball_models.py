@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import mpmath
 import numpy as np
-from mpmath_numbers import as_ball, precise
+from dual_numbers import Dual, duals
+from mpmath_numbers import as_ball
 
 from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams
-from headcount.theory.balls import enclose
-from headcount.theory.duals import Dual, duals
-from headcount.theory.slow import activation, at_precision, dot, softmax, times
+from headcount.theory.balls import at_precision, enclose
+from headcount.theory.slow import activation, dot, precise, softmax, times
 
 BITS = 200
 MODEL = PooledAttention(d=8, m=16)

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headcount.cli._falsify import falsify_command
-from headcount.cli._recheck import recheck_command
+from headcount.cli import run
 from headcount.core import BadArgument, activation_named
-from headcount.core._rounding import round_down, round_up
 from headcount.papers.arda2026 import Setting
 from headcount.papers.arda2026.constants import constants, event_radius, event_radius_exact
 from headcount.theory import (
+    Certificate,
     Check,
     Kind,
     Outcome,
@@ -32,9 +31,6 @@ from headcount.theory import (
     recheck,
     shipped_certificates,
 )
-from headcount.theory._certificate import certificate_from_json
-from headcount.theory._falsify import budget_of
-from headcount.theory._frequency import clopper_pearson, frequency_of
 from headcount.theory.slow import FLOATS, activation, precise
 
 ROOT = Path(__file__).parents[2]
@@ -69,44 +65,6 @@ def test_the_exact_event_radius_has_the_stated_probability() -> None:
     assert stats.chi.cdf(radius, 8) ** 32 == pytest.approx(0.9, rel=1e-10)
     assert radius == pytest.approx(4.80, abs=5e-3)
     assert event_radius(8, 64, 0.1) == pytest.approx(6.225, abs=5e-4)
-
-
-@pytest.mark.parametrize("trials", [1, 10, 400])
-def test_the_binomial_interval_at_its_ends(trials: int) -> None:
-    none, every = clopper_pearson(0, trials, 0.99), clopper_pearson(trials, trials, 0.99)
-    assert none.low == 0.0
-    assert none.high == pytest.approx(1 - 0.005 ** (1 / trials))
-    assert every.high == 1.0
-    assert every.low == pytest.approx(0.005 ** (1 / trials))
-
-
-def test_the_binomial_interval_solves_its_two_equations() -> None:
-    low, high = clopper_pearson(7, 50, 0.95)
-    assert stats.binom.sf(6, 50, low) == pytest.approx(0.025)
-    assert stats.binom.cdf(7, 50, high) == pytest.approx(0.025)
-
-
-@pytest.mark.parametrize(
-    ("count", "outcome"), [(0, "holds"), (50, "inconclusive"), (200, "violated")]
-)
-def test_a_frequency_is_compared_with_delta_through_its_interval(count: int, outcome: str) -> None:
-    assert frequency_of(count, 1000, 0.05).outcome == outcome
-
-
-@pytest.mark.parametrize(
-    ("value", "up", "down"),
-    [
-        (112.01, "113", "112"),
-        (-0.12345, "-0.123", "-0.124"),
-        (0.0, "0", "0"),
-        (1e-9, "1e-9", "1e-9"),
-    ],
-)
-def test_shown_numbers_are_on_the_safe_side(value: float, up: str, down: str) -> None:
-    assert float(round_up(value)) == pytest.approx(float(up), rel=1e-12)
-    assert float(round_down(value)) == pytest.approx(float(down), rel=1e-12)
-    assert float(round_up(value)) >= value >= float(round_down(value))
-    assert round_up(math.inf) == "inf"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +141,7 @@ def test_every_bound_of_a_setting_is_finite_and_positive() -> None:
             assert 0 < claim.bound(LEDGER, claim.default).rhs < math.inf, claim.id
 
 
-def tampered(path: Path, change: dict[str, object]) -> dict[str, object]:
+def tampered(path: Path, change: dict[str, object], folder: Path) -> Certificate:
     content = json.loads(path.read_text())
     for key, value in change.items():
         target, *rest = key.split(".")
@@ -191,14 +149,16 @@ def tampered(path: Path, change: dict[str, object]) -> dict[str, object]:
             content[target][rest[0]] = value
         else:
             content[target] = value
-    return content
+    file = folder / "changed.json"
+    file.write_text(json.dumps(content))
+    return read_certificate(file)
 
 
 SHIPPED = {path.stem: path for path in shipped_certificates()}
 
 
 @pytest.mark.parametrize("stem", SHIPPED)
-def test_a_certificate_with_a_changed_number_is_rejected(stem: str) -> None:
+def test_a_certificate_with_a_changed_number_is_rejected(stem: str, tmp_path: Path) -> None:
     path = SHIPPED[stem]
     certificate = read_certificate(path)
     changed: dict[str, object] = {"claimed.ratio": repr(certificate.claimed["ratio"] * 1.001)}
@@ -206,7 +166,7 @@ def test_a_certificate_with_a_changed_number_is_rejected(stem: str) -> None:
         changed = {"claimed.exceedances": repr(certificate.claimed["exceedances"] // 2)}
     elif claims[certificate.claim].kind is Kind.IDENTITY or certificate.claimed["rhs"] == 0:
         changed = {"claimed.lhs": repr(certificate.claimed["lhs"] * 1.001)}
-    rejected = recheck(certificate_from_json(tampered(path, changed)))
+    rejected = recheck(tampered(path, changed, tmp_path))
     assert rejected.status == "refuted"
     assert "the file" in rejected.message
 
@@ -251,10 +211,12 @@ def test_near_one_the_recheck_uses_high_precision(excess: float, confirmed: bool
         ({"kind": "rumour"}, "none of instance, frequency"),
     ],
 )
-def test_a_malformed_certificate_is_explained(change: dict[str, object], problem: str) -> None:
+def test_a_malformed_certificate_is_explained(
+    change: dict[str, object], problem: str, tmp_path: Path
+) -> None:
     path = SHIPPED["arda2026-lemma-5-step-printed"]
     with pytest.raises(BadArgument, match=problem):
-        recheck(certificate_from_json(tampered(path, change)))
+        recheck(tampered(path, change, tmp_path))
 
 
 def test_a_certificate_survives_a_round_trip_bit_for_bit(tmp_path: Path) -> None:
@@ -281,11 +243,6 @@ def test_bad_input_is_explained() -> None:
         judge_frequency(claims["arda2026/fact-2"], {})
 
 
-@pytest.mark.parametrize("evaluations", [10, 1000, 50_000])
-def test_a_budget_in_evaluations_is_about_kept(evaluations: int) -> None:
-    assert 0.5 <= budget_of(str(evaluations)).evaluations / evaluations <= 1.01
-
-
 def test_the_search_is_reproducible_and_finds_what_fails() -> None:
     claim = claims["arda2026/psi-2"]
     first, second = (falsify(claim, "printed", budget="small", seed=3) for _ in range(2))
@@ -298,11 +255,9 @@ def test_the_search_is_reproducible_and_finds_what_fails() -> None:
 def test_the_commands_print_json_and_write_a_certificate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = falsify_command(
-        "arda2026/psi-2", variant="printed", budget="small", out=tmp_path, json=True
-    )
+    flags = ["--variant", "printed", "--budget", "small", "--out", str(tmp_path)]
+    assert run(["falsify", "arda2026/psi-2", *flags, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert code == 0
     assert set(found) == {
         "claim",
         "variant",
@@ -318,12 +273,12 @@ def test_the_commands_print_json_and_write_a_certificate(
     assert found["violated"]
     assert found["proved"]
     assert found["called"] == "this step does not hold as printed; the result is untouched"
-    assert recheck_command(Path(found["certificate"]), json=True) == 0
+    assert run(["recheck", found["certificate"], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["confirmed"]
     content = json.loads(Path(found["certificate"]).read_text())
     content["claimed"]["ratio"] = "7.0"
     Path(found["certificate"]).write_text(json.dumps(content))
-    assert recheck_command(Path(found["certificate"])) == 1
+    assert run(["recheck", found["certificate"]]) == 1
     assert "refuted" in capsys.readouterr().out
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dual_numbers import Dual, duals
 
 from headcount.core import BadArgument
 from headcount.theory import Budget, Kind, Outcome, Sides, _practice
 from headcount.theory._falsify import BUDGETS, budget_of
 from headcount.theory._shrink import _digits, _entry, _replaced, _rounder
 from headcount.theory._verdict import decide
-from headcount.theory.duals import Dual, duals
 from headcount.theory.slow import FLOATS, softmax
 from headcount.theory.slow_sides import ROUNDING
 
@@ -36,6 +36,8 @@ def test_a_budget_in_evaluations(evaluations: int, budget: Budget) -> None:
     assert budget_of("small") == BUDGETS["small"]
     with pytest.raises(BadArgument, match="budget"):
         budget_of(9)
+    for asked in (10, 1000, 50_000):
+        assert 0.5 <= budget_of(str(asked)).evaluations / asked <= 1.01
 
 
 class Asked:

@@ -15,8 +15,7 @@ from jax import lax
 from headcount.core import float64
 from headcount.theory import Box, lemma, verify
 from headcount.theory._slopes import by_known_rules
-from headcount.theory.balls import BallProgram
-from headcount.theory.slow import at_precision, hull
+from headcount.theory.balls import BallProgram, at_precision, hull
 
 Rule = Callable[[Any, Any], Any]
 

@@ -14,16 +14,26 @@ import pytest
 from flint import arb
 from jaxtyping import Float
 
-from headcount.core import Array, BadArgument
+from headcount import check_certificate as checker
+from headcount.core import Array, BadArgument, float64
 from headcount.core._rounding import ordered
 from headcount.theory import (
+    Ball,
+    Box,
     Certificate,
     Claim,
     Family,
     Form,
+    Integers,
     Kind,
+    Orthogonal,
     Outcome,
+    PositiveSemidefinite,
     Sides,
+    Signs,
+    Simplex,
+    Sphere,
+    Tokens,
     _count,
     _falsify,
     _practice,
@@ -33,6 +43,7 @@ from headcount.theory import (
 )
 from headcount.theory._ball_linalg import eigenvalues
 from headcount.theory._certificate import FORMAT
+from headcount.theory._exact_points import exactly, rationals
 from headcount.theory._frequency import Experiment, Frequency, Interval, clopper_pearson
 from headcount.theory._judge_frequency import judge_exactly
 from headcount.theory._prove import _seen, ratio_in_balls
@@ -40,9 +51,10 @@ from headcount.theory._search import Candidate
 from headcount.theory._shrink import _SHORTER, _kept, _smaller
 from headcount.theory._starts import STRUCTURES, neighbours, starts
 from headcount.theory._verdict import decide
+from headcount.theory.balls import at_precision
 from headcount.theory.domain import Domain
 from headcount.theory.families import safe_norm
-from headcount.theory.slow import FLOATS, Arithmetic, _table, activation, at_precision
+from headcount.theory.slow import FLOATS, Arithmetic, _table, activation
 
 
 @instance_class
@@ -195,16 +207,6 @@ def test_two_numbers_are_shown_in_their_order() -> None:
     assert ordered(1.0, 2.0) == ("1", "2")
 
 
-def test_one_failure_of_many_excludes_probability_zero() -> None:
-    """low solves 1 - (1 - p)^N = half, and high is the mirror image."""
-    interval = clopper_pearson(1, 10, confidence=0.95)
-    assert interval.low == pytest.approx(1 - 0.975 ** (1 / 10))
-    mirrored = clopper_pearson(9, 10, confidence=0.95)
-    assert mirrored.high == pytest.approx(0.975 ** (1 / 10))
-    assert clopper_pearson(0, 10).low == 0.0
-    assert clopper_pearson(10, 10).high == 1.0
-
-
 def test_half_of_the_excess_is_kept() -> None:
     assert _kept(toy(), 1.5) == 1.25
     assert _kept(toy(), 9.0) == 1.5
@@ -350,3 +352,31 @@ def test_slow_activations_against_differences(name: str) -> None:
         room = 0.06 if name == "arctan" else 1e-4  # arctan comes near pi/2 slowly
         assert np.max(np.abs(seen)) <= float(bound) * (1 + 1e-12)
         assert np.max(np.abs(seen)) >= float(bound) * (1 - room)
+
+
+SPACES = {
+    "box": Box(3, low=-0.1, high=0.7),
+    "ball": Ball(3, radius=0.7),
+    "sphere": Sphere(3, radius=0.3),
+    "tokens": Tokens(2, 3),
+    "simplex": Simplex(3),
+    "signs": Signs(3),
+    "integers": Integers(3),
+    "orthogonal": Orthogonal(3),
+    "semidefinite": PositiveSemidefinite(3),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_exact_points_lie_in_their_space_and_near_the_given_one(name: str) -> None:
+    space, rng = SPACES[name], np.random.default_rng(3)
+    for scale in (0.0, 0.1, 1.0, 30.0):
+        for raw in space.draw(rng, 4, {})[""] * scale:
+            exact = exactly(space, rationals(raw, decimal=True))
+            values = [checker.number(str(v)) for v in exact.values.ravel()]
+            assert checker.inside(values, list(raw.shape), exact.where)
+            with float64():
+                wanted = np.asarray(space.value(jax.numpy.asarray(raw)))
+            np.testing.assert_allclose(exact.values.astype(float), wanted, atol=1e-14)
+            moved = [values[0] - 10**6, *values[1:]]
+            assert not checker.inside(moved, list(raw.shape), exact.where)

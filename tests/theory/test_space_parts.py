@@ -28,7 +28,7 @@ from headcount.theory import (
 )
 from headcount.theory import _spaces as spaces
 from headcount.theory._spaces_joint import below
-from headcount.theory._spaces_text import latex_array, latex_name
+from headcount.theory._spaces_text import latex_array, latex_name, latex_number
 
 RNG = np.random.default_rng
 
@@ -279,7 +279,10 @@ def test_names_and_arrays_in_latex() -> None:
     assert latex_name("z") == "z"
     assert latex_name("long_0") == r"\mathrm{long}_{0}"
     assert latex_name("x_a_b") == r"x_{a\_b}"
-    assert latex_array(np.array(2.0)) == "2"
+    assert latex_array(np.array([2.0])) == latex_array(np.array(2.0)) == "2"
+    assert latex_array(np.array([2.0, 1e-9])) == r"(2,10^{-9})^\top"
+    assert latex_number("-1.5e+20") == r"-1.5\cdot 10^{20}"
+    assert latex_number("inf") == r"\infty"
     assert latex_array(np.array([1.0, -0.5])) == r"(1,-0.5)^\top"
     assert latex_array(np.ones((2, 1, 1))).startswith(r"\left(")
     assert latex_array(np.ones((2, 2))).count("&") == 2

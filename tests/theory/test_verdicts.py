@@ -313,13 +313,17 @@ def test_a_known_probability_is_used_as_it_is(interval: Interval, outcome: Outco
 def test_the_binomial_interval_has_its_error_on_either_side() -> None:
     from scipy import stats
 
-    low, high = clopper_pearson(30, 100, 0.99)
-    assert stats.binom.sf(29, 100, low) == EQUAL(0.005)
-    assert stats.binom.cdf(30, 100, high) == EQUAL(0.005)
-    assert clopper_pearson(0, 50).low == 0.0
-    assert clopper_pearson(50, 50).high == 1.0
-    assert clopper_pearson(0, 50, 0.99).high == EQUAL(1 - 0.005 ** (1 / 50))
-    assert clopper_pearson(50, 50, 0.99).low == EQUAL(0.005 ** (1 / 50))
+    for k, n, confidence in ((30, 100, 0.99), (7, 50, 0.95), (1, 10, 0.95)):
+        low, high = clopper_pearson(k, n, confidence)
+        assert stats.binom.sf(k - 1, n, low) == EQUAL((1 - confidence) / 2)
+        assert stats.binom.cdf(k, n, high) == EQUAL((1 - confidence) / 2)
+    for n in (1, 10, 50, 400):
+        none, every = clopper_pearson(0, n, 0.99), clopper_pearson(n, n, 0.99)
+        assert (none.low, every.high) == (0.0, 1.0)
+        assert none.high == EQUAL(1 - 0.005 ** (1 / n))
+        assert every.low == EQUAL(0.005 ** (1 / n))
+    for count, outcome in ((0, "holds"), (50, "inconclusive"), (200, "violated")):
+        assert frequency_of(count, 1000, 0.05).outcome == outcome
     assert frequency_of(30, 100, 0.1).rate == 0.3
     assert frequency_of(30, 100, 0.1).outcome == "violated"
     assert frequency_of(30, 100, 0.3).outcome == "inconclusive"

@@ -14,7 +14,7 @@ from jax import lax
 from headcount.core import BadArgument
 from headcount.theory import Ball, Box, Integers, Signs, Size, _cells, _verify, given, lemma, verify
 from headcount.theory._verification import Answer, Verification
-from headcount.theory.slow import hull
+from headcount.theory.balls import hull
 
 UP, DOWN, EITHER, FLAT = arb(1), arb(-1), hull(arb(-1), arb(2)), arb(0)
 

@@ -8,10 +8,9 @@ import jax
 import numpy as np
 import optax
 import pytest
-from training_problems import MemoryCheckpoint, linear
+from training_problems import linear
 
 from headcount.core import BadArgument
-from headcount.training import _train as training_module
 from headcount.training import gd, momentum, sgd, stack_seeds, train
 from own_models import SHAPES
 
@@ -56,34 +55,6 @@ def test_every_step_takes_the_next_batch_and_a_list_begins_anew() -> None:
     np.testing.assert_allclose(run.records["loss"][-1], run.final_loss, rtol=1e-12)
     start = train(F, PARAMS, X, Y, rule=gd(0.1), steps=1, loss=LOSS, dtype="float64").loss[0]
     np.testing.assert_allclose(run.records["loss"][0], start, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["list", "generator", "function"])
-@pytest.mark.parametrize("interrupt_after", [1, 3, 5])
-def test_resumed_at_its_position_it_equals_an_uninterrupted_run(
-    kind: str, interrupt_after: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training_module, "_SECONDS_PER_CALL", 1e-9)
-    asked: list[int] = []
-
-    def from_there(k: int) -> Any:
-        asked.append(k)
-        return (BATCHES[j % 3] for j in range(k, 100))
-
-    def batches() -> Any:
-        given = {"list": BATCHES, "function": from_there, "generator": from_there(0)}
-        return given[kind]
-
-    whole = train(F, PARAMS, X, Y, batches=batches(), **GIVEN)
-    checkpoint = MemoryCheckpoint(interrupt_after)
-    with pytest.raises(KeyboardInterrupt):
-        train(F, PARAMS, X, Y, batches=batches(), checkpoint=checkpoint, **GIVEN)
-    resumed = train(F, PARAMS, X, Y, batches=batches(), checkpoint=checkpoint, **GIVEN)
-    np.testing.assert_array_equal(resumed.loss, whole.loss)
-    for name, leaf in whole.params.items():
-        np.testing.assert_array_equal(resumed.params[name], leaf)
-    if kind == "function":
-        assert asked[-1] == interrupt_after
 
 
 def test_all_seeds_take_the_same_batches() -> None:

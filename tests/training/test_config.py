@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-import h5py
-import jax
 import numpy as np
 import pytest
 
 from headcount.core import MEAN_SQUARED, BadArgument, losses, papers
 from headcount.models import initialisations
-from headcount.papers.deora2024.dm1 import DM1
-from headcount.papers.deora2024.model import HeadGroups
-from headcount.papers.deora2024.starts import two_phase, two_phase_groups
 from headcount.training import (
     TrainConfig,
     build,
@@ -24,9 +19,6 @@ from headcount.training import (
     recipe_of,
     run_config,
 )
-from headcount.training._build import check_settings
-from headcount.training._config import ProblemConfig
-from headcount.training._runfile import UncheckedRun
 
 MODELS = [name for _, paper in papers.items() for name in paper.models]
 SMALL = {"width": 4, "n": 6, "steps": 3}
@@ -92,15 +84,6 @@ def test_a_loss_may_be_its_object_if_a_name_finds_it():
         TrainConfig.of({"loss": mine})
 
 
-@pytest.mark.parametrize("field", ["model", "init", "data", "optimiser", "loss", "record", "keep"])
-def test_the_example_for_a_word_is_valid(field):
-    with pytest.raises(BadArgument, match=f"for example {field}=") as caught:
-        TrainConfig.of({field: 3})
-    example = caught.value.fix.rpartition("=")[2]
-    given = example.split(",") if field in ("record", "keep") else example
-    check_settings(TrainConfig.of({field: given}))
-
-
 def test_given_values_win_over_the_papers_and_defaults_are_no_given_values():
     config = TrainConfig.of({"optimiser": "gd", "loss": None, "steps": 25})
     assert (config.rho, config.loss, config.step_size) == (None, "mean-squared", 0.2)
@@ -108,34 +91,6 @@ def test_given_values_win_over_the_papers_and_defaults_are_no_given_values():
     assert TrainConfig.of({"steps": 100}).rho == (3.0, 3.0, 3.0)
     explicit = TrainConfig.of({"init": "paired", "data": "transport-teacher"})
     assert explicit.fingerprint == TrainConfig.of({}).fingerprint
-
-
-def test_a_problem_needs_no_optimiser_and_is_that_of_the_run():
-    values = {"width": 4, "n": 6, "n_val": 2, "seeds": (0, 3), **TEACHER}
-    alone = build_problem(ProblemConfig.of(values))
-    run = build(TrainConfig.of({**values, "optimiser": "adam"}))
-    for one, other in ((alone.initial, run.initial), (alone.validation, run.validation)):
-        jax.tree.map(np.testing.assert_array_equal, one, other)
-    np.testing.assert_array_equal(alone.x[1], alone.data.sample_split(6, 2, 3)[0].x)
-    with pytest.raises(BadArgument, match="optimiser"):
-        ProblemConfig.of({"optimiser": "gd"})
-
-
-def test_two_phase_looks_at_fresh_samples_only():
-    values = {"model": "deora2024", "width": 4, "n": 5, "n_val": 2, "init": "two-phase"}
-    built = build_problem(ProblemConfig.of({**values, "init_options": {"n_init": 3}}))
-    fresh = DM1().sample_split(5, 5, 0)[1]
-    expected = two_phase(built.model, 0, x=fresh.x[2:], y=fresh.y[2:])
-    np.testing.assert_array_equal(built.initial.U[0], expected.U)
-    for seen in (built.x[0], built.validation[0][0]):
-        assert not any(np.array_equal(x, s) for x in fresh.x[2:] for s in seen)
-    groups = build_problem(
-        ProblemConfig.of({**values, "model": "deora2024-groups", "init_options": {"n_init": 3}})
-    )
-    model, start = two_phase_groups(10, 4, 4, 0, x=fresh.x[2:], y=fresh.y[2:])
-    assert isinstance(groups.model, HeadGroups)
-    assert groups.model == model
-    np.testing.assert_array_equal(groups.initial.U[0], start.U)
 
 
 BAD = {
@@ -171,34 +126,3 @@ def test_a_run_file_gives_its_configuration_back_and_an_old_one_is_refused(tmp_p
     old = run.save(tmp_path / "old.nc")
     with pytest.raises(BadArgument, match="with the fields activation, gamma; train it again"):
         config_of_run(old)
-
-
-OLDER = {
-    "final_loss": "without final_loss",
-    "loss_trace": "without loss_trace",
-    "diverged_at": "without diverged_at",
-    "initial_U": "without initial parameters",
-    "final_W": "without final parameters",
-}
-
-
-@pytest.mark.filterwarnings("ignore::headcount.training._runfile.UncheckedRun")
-def test_a_run_file_of_an_older_layout_is_refused_in_one_line(tmp_path):
-    path = run_config(TrainConfig.of({**SMALL, **TEACHER})).save(tmp_path / "run.nc")
-    read_run(path)
-    with h5py.File(path, "a") as file:
-        del file.attrs["checksum"]  # earlier versions wrote none
-    with pytest.warns(UncheckedRun, match="has no checksum: damage to it would not be noticed"):
-        read_run(path)
-    for name, message in OLDER.items():
-        with h5py.File(path, "a") as file:
-            file.move(name, f"older_{name}")
-        with pytest.raises(BadArgument, match=f"another version: {message}; train it again") as bad:
-            read_run(path)
-        assert "\n" not in str(bad.value)
-        with h5py.File(path, "a") as file:
-            file.move(f"older_{name}", name)
-    with h5py.File(path, "a") as file:
-        del file.attrs["seconds"]
-    with pytest.raises(BadArgument, match="without seconds"):
-        read_run(path)

@@ -22,11 +22,9 @@ from headcount.training import (
     adam,
     generic_path,
     gradient_path,
-    into_chunks,
     naive_path,
     train,
 )
-from headcount.training._paths import balanced, map_over_chunks, sum_over_chunks
 
 
 def evaluate(path: GradientPath, params: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -195,27 +193,6 @@ def test_generic_path_equals_naive(loss: str, n: int, chunk: int) -> None:
     chosen = losses[loss]
     path = generic_path(Cubic(3), chosen, chunk)
     assert_twins(path, Cubic(3), chosen, params, x, labels_for(chosen, y))
-
-
-@pytest.mark.parametrize(("n", "chunk"), [(7, 3), (8, 4), (5, 9), (1, 1), (10, 4)])
-def test_chunks_count_every_sample_once_and_in_order(n: int, chunk: int) -> None:
-    x = jnp.arange(n * 2.0).reshape(n, 1, 2)
-    chunks = into_chunks(x, jnp.arange(n * 1.0), losses["half-squared-sum"], chunk)
-    weight = sum_over_chunks(lambda s: jnp.sum(s.weight), chunks)
-    weighted = sum_over_chunks(lambda s: jnp.tensordot(s.weight, s.x, axes=1), chunks)
-    joined = map_over_chunks(lambda s: {"x": s.x, "y": s.y}, chunks)
-    assert float(weight) == n
-    np.testing.assert_array_equal(weighted, np.sum(x, axis=0))
-    np.testing.assert_array_equal(joined["x"], x)
-    np.testing.assert_array_equal(joined["y"], np.arange(n))
-
-
-@pytest.mark.parametrize(("n", "chunk"), [(4000, 512), (7, 3), (5, 5), (1, 1), (100, 99)])
-def test_balanced_chunks_are_the_smallest_of_their_number(n: int, chunk: int) -> None:
-    size = balanced(n, chunk)
-    assert size <= chunk
-    assert -(-n // size) == -(-n // chunk)
-    assert size == 1 or -(-n // (size - 1)) > -(-n // size)
 
 
 def test_chunk_of_arda2026_shrinks_with_width_and_length() -> None:

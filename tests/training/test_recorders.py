@@ -12,9 +12,7 @@ from training_problems import linear, linear_loss, pooled
 
 from headcount.core import LOGISTIC, MEAN_SQUARED, BadArgument
 from headcount.papers.deora2024.model import HeadGroups, MultiHeadParams
-from headcount.papers.wu2023.model import Encoder, EncoderParams
 from headcount.training import AttentionMass, Run, Snapshot, gd, naive_path, recorders, sgd, train
-from headcount.training._recorders import attention_rows
 
 RELEVANT = np.arange(35).reshape(7, 5) % 3 == 0
 
@@ -174,16 +172,6 @@ def test_groups_of_equal_heads_read_as_all_their_heads(readout: str) -> None:
     assert jax.tree.structure(ours) == jax.tree.structure(theirs)
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
-
-
-def test_attention_rows_of_an_encoder() -> None:
-    rng = np.random.default_rng(1)
-    model = Encoder(d=3, d_m=4, tau0=0.5, tau1=1.0, pooling="sum")
-    params = EncoderParams(*(rng.normal(size=s) for s in model.shapes()))
-    x = rng.normal(size=(5, 3))
-    rows = attention_rows(model)(params, jnp.asarray(x))
-    logits = 0.5 * x @ params.W_Q.T @ params.W_K @ x.T
-    np.testing.assert_allclose(rows[0], [naive_softmax(z) for z in logits], rtol=1e-10)
 
 
 def test_mini_batch_runs_record_the_loss_on_all_samples() -> None:

@@ -10,7 +10,6 @@ from headcount import kernels, training
 from headcount.core import BadArgument
 from headcount.papers import arda2026
 from headcount.training import TrainConfig
-from headcount.training._plan import plan_training, require_memory
 
 TEACHER = arda2026.TransportTeacher(T=3, d=2, pool=16, anchors=3)
 CONFIG = TrainConfig(
@@ -109,16 +108,3 @@ def test_a_run_saved_from_python_can_be_read_by_the_audit(run, tmp_path):
     with pytest.raises(BadArgument, match="the run has steps = 6"):
         run.save(tmp_path / "other.nc", config=CONFIG.model_copy(update={"steps": 7}))
     assert not (tmp_path / "other.nc").exists()
-
-
-def test_the_plan_counts_what_is_there():
-    one = plan_training(CONFIG)
-    more = plan_training(CONFIG.model_copy(update={"seeds": (0, 1), "record": ()}))
-    assert (one.T, one.d, one.parameters) == (3, 2, 4 * 7)
-    assert more.parameters == 2 * one.parameters
-    assert more.data_bytes == 2 * one.data_bytes == 2 * 8 * 12 * 7
-    assert one.fits
-    slow = plan_training(CONFIG.model_copy(update={"n": 10**7, "steps": 10**5}))
-    assert slow.seconds > 1000 * one.seconds
-    with pytest.raises(ValueError, match="does not fit into memory"):
-        require_memory(plan_training(CONFIG.model_copy(update={"n": 10**13})))

@@ -4,7 +4,6 @@ from ._base import DataModel as DataModel
 from ._base import Dataset as Dataset
 from ._base import Measurement as Measurement
 from ._base import as_dataset as as_dataset
-from ._base import assumption_holds as assumption_holds
 from ._base import data_models as data_models
 from ._checkpoints import find_checkpoint as find_checkpoint
 from ._gaussian import GaussianTokens as GaussianTokens

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -93,11 +93,6 @@ class DataModel(Protocol):
 
 data_models: Registry[Callable[..., DataModel]] = Registry("data model", bring_rooms)
 """The data models by the name that the command line uses."""
-
-
-def assumption_holds(measurements: Mapping[str, Measurement]) -> bool:
-    """Whether no measured quantity breaks the claimed assumption."""
-    return all(m.holds is not False for m in measurements.values())
 
 
 def as_dataset(x: Any, y: Any) -> Dataset:

@@ -6,6 +6,7 @@ from ..core._facade import front_door
 
 if TYPE_CHECKING:
     from ._arguments import given as given
+    from ._audit import ask as ask
     from ._audit import audit as audit
     from ._certificate import Certificate as Certificate
     from ._certificate import certify as certify

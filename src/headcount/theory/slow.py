@@ -18,14 +18,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from numbers import Integral
 from typing import Any
 
-from flint import arb
-
 from ..core import BadArgument
-from ._balls import Ball, at_precision, exact_number, hull, root, roughly, whole
 
 Number = Any
 Vector = Sequence[Number]
@@ -72,33 +67,33 @@ class Arithmetic:
         return result
 
 
-FLOATS = Arithmetic(
-    number=float,
-    exp=math.exp,
-    log=math.log,
-    sqrt=math.sqrt,
-    tanh=math.tanh,
-    sin=math.sin,
-    cos=math.cos,
-    atan=math.atan,
-    erf=math.erf,
-    erfc=math.erfc,
-    largest=max,
-    smallest=min,
-    absolute=abs,
-    root=lambda x: math.sqrt(max(x, 0.0)),
-    between=lambda low, high: (low + high) / 2,
-    whole=lambda x: _whole(x, float),
-    roughly=float,
-    pi=math.pi,
-    e=math.e,
-)
+_NAMES = ("exp", "log", "sqrt", "tanh", "sin", "cos", "atan", "erf", "erfc")
 
 
-def _whole(x: Number, kind: Callable[[Any], Number]) -> int:
-    if kind(round(x)) != x:
-        raise ValueError(f"{x} is not a whole number")
-    return round(x)
+def _plain(functions: Any, number: Callable[[Any], Number]) -> Arithmetic:
+    """Numbers that are rounded: those of `math`, or of a context of mpmath."""
+
+    def whole(x: Number) -> int:
+        if number(round(x)) != x:
+            raise ValueError(f"{x} is not a whole number")
+        return round(x)
+
+    return Arithmetic(
+        number=number,
+        **{name: getattr(functions, name) for name in _NAMES},
+        largest=max,
+        smallest=min,
+        absolute=abs,
+        root=lambda x: functions.sqrt(max(x, number(0))),
+        between=lambda low, high: (low + high) / 2,
+        whole=whole,
+        roughly=float,
+        pi=+functions.pi,
+        e=+functions.e,
+    )
+
+
+FLOATS = _plain(math, float)
 
 
 @contextmanager
@@ -113,44 +108,10 @@ def balls(bits: int = 200) -> Iterator[Arithmetic]:
     ...     bool(third * 3 > num.number("0.999")), num.sqrt(num.number(4)) == 2
     (True, True)
     """
+    from ._slow_balls import arithmetic, at_precision  # python-flint takes time to load
+
     with at_precision(bits):
-        yield Arithmetic(
-            number=_ball,
-            exp=_lifted(arb.exp),
-            log=_lifted(arb.log),
-            sqrt=_lifted(arb.sqrt),
-            tanh=_lifted(arb.tanh),
-            sin=_lifted(arb.sin),
-            cos=_lifted(arb.cos),
-            atan=_lifted(arb.atan),
-            erf=_lifted(arb.erf),
-            erfc=_lifted(arb.erfc),
-            largest=lambda values: Ball(reduce(arb.max, [_ball(v).arb for v in values])),
-            smallest=lambda values: Ball(reduce(arb.min, [_ball(v).arb for v in values])),
-            absolute=abs,
-            root=_lifted(root),
-            between=lambda low, high: Ball(hull(_ball(low).arb, _ball(high).arb)),
-            whole=lambda x: whole(_ball(x).arb),
-            roughly=lambda x: roughly(_ball(x).arb),
-            pi=Ball(arb.pi()),
-            e=Ball(arb.const_e()),
-        )
-
-
-def _ball(value: Any) -> Ball:
-    """An integer or a float exactly, the decimal value of a string enclosed; no NaN."""
-    if type(value) is Ball:
-        return value
-    if isinstance(value, str):
-        parsed = arb(value)
-        if parsed.is_nan():
-            raise BadArgument("number", value, "is not a number", fix="give finite values")
-        return Ball(parsed)
-    return Ball(exact_number(int(value) if isinstance(value, Integral) else float(value)))
-
-
-def _lifted(function: Callable[[arb], arb]) -> Callable[[Number], Ball]:
-    return lambda x: Ball(function(x.arb if type(x) is Ball else _ball(x).arb))
+        yield arithmetic()
 
 
 def precise(digits: int = 50) -> Arithmetic:
@@ -159,27 +120,7 @@ def precise(digits: int = 50) -> Arithmetic:
 
     context = mpmath.mp.clone()
     context.dps = digits
-    return Arithmetic(
-        number=context.mpf,
-        exp=context.exp,
-        log=context.log,
-        sqrt=context.sqrt,
-        tanh=context.tanh,
-        sin=context.sin,
-        cos=context.cos,
-        atan=context.atan,
-        erf=context.erf,
-        erfc=context.erfc,
-        largest=max,
-        smallest=min,
-        absolute=abs,
-        root=lambda x: context.sqrt(max(x, context.zero)),
-        between=lambda low, high: (low + high) / 2,
-        whole=lambda x: _whole(x, context.mpf),
-        roughly=float,
-        pi=+context.pi,
-        e=+context.e,
-    )
+    return _plain(context, context.mpf)
 
 
 def dot(x: Vector, y: Vector) -> Number:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from headcount.cli import run as command
-from headcount.cli._audit import audited as audited_run
 from headcount.core import BadArgument, float64, stream
 from headcount.data import Arrays
 from headcount.papers.arda2026 import (
@@ -28,8 +27,7 @@ from headcount.papers.arda2026 import (
 )
 from headcount.papers.arda2026 import audit as module
 from headcount.papers.arda2026.needed_transport import TOO_LARGE, goal_of
-from headcount.theory import claims, judge, stored_iterates
-from headcount.theory._audit import ask
+from headcount.theory import ask, claims, judge, stored_iterates
 from headcount.training import TrainConfig, build, read_run, run_config
 
 VALUES = {
@@ -332,14 +330,19 @@ def test_the_command_reads_a_run_and_exits_with_3_on_a_violation(run_file, monke
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_a_run_whose_teacher_has_another_activation_is_read_as_it_is(tmp_path):
+def test_a_run_whose_teacher_has_another_activation_is_read_as_it_is(tmp_path, monkeypatch, capsys):
     """Without flags the file decides; with one, teacher and student get the same."""
-    trained = config(model_options={"activation": "erf"})
-    path = run_config(trained).save(tmp_path / "run.nc")
-    assert audited_run(path, {}, [])[1] is not None
-    changed, run = audited_run(path, {"activation": "sin"}, [])
-    assert run is None
-    assert changed.model_options["activation"] == changed.data_options["activation"] == "sin"
+    monkeypatch.setattr(type(claims), "of_paper", lambda self, key: [])
+    path = run_config(config(model_options={"activation": "erf"})).save(tmp_path / "run.nc")
+    shown = []
+    for more in ([], ["--model-option", "activation=sin"]):
+        assert command(["audit", str(path), *more, "--json"]) == 0
+        shown.append(json.loads(capsys.readouterr().out))
+    read, again = shown
+    assert "the run is in float32" in read["notes"][0]  # it was taken
+    assert read["setting"]["activation"] == "erf"
+    assert again["notes"] == []  # another configuration: it was not
+    assert again["setting"]["activation"] == "sin"
 
 
 def test_a_token_that_rounds_to_length_one_is_in_the_ball():

@@ -16,8 +16,7 @@ from headcount.papers.deora2024.model import MultiHeadAttention, MultiHeadParams
 from headcount.papers.deora2024.records import LeftOut
 from headcount.papers.deora2024.stability import leave_one_out
 from headcount.papers.deora2024.starts import zero
-from headcount.theory import Outcome, claims
-from headcount.theory._audit import ask
+from headcount.theory import Outcome, ask, claims
 from headcount.training import TrainConfig, run_config
 
 OUTCOMES = {"theorem-3": Outcome.NOT_APPLICABLE, "lemma-8": Outcome.VACUOUS}

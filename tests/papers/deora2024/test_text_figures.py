@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,6 @@ from reference_encoder import write_roberta
 from headcount import lab, report
 from headcount.core import BadArgument
 from headcount.data import pad
-from headcount.lab._plan import survey
 from headcount.models.text import LayerwiseMargin, load_checkpoint, random_encoder
 from headcount.papers.deora2024.figures import text, text_kernel
 from headcount.papers.wu2023.figures.fig1 import pretrained_tokens
@@ -50,18 +50,26 @@ def test_smoke_scale_runs_to_verdicts_and_files(figure: str, rule: str, tmp_path
         assert "made-up sentences" in verdict.sentence
 
 
+def not_installed(name: str) -> Any:
+    raise importlib.metadata.PackageNotFoundError(name)
+
+
+def states(plan: lab.Plan, folder: Path) -> set[str]:
+    """What has become of the trials."""
+    store = lab.Store(folder)
+    return {store.state(trial.address)[0] for trial in plan.unique}
+
+
 @pytest.fixture
 def bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """No data folder, an empty cache, no pretrained model, no network; what was asked of it."""
     import pooch
     import requests
 
-    from headcount.data import _checkpoints, _files
-
     for name in ("HEADCOUNT_MODEL", "HEADCOUNT_DATA"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(_checkpoints, "MINILM_PACKAGE", "no-such-package")
-    monkeypatch.setattr(_files, "cache_folder", lambda source: tmp_path / "cache" / source.name)
+    monkeypatch.setattr(importlib.metadata, "distribution", not_installed)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     asked: list[str] = []
 
     def refuse(address: str, *_: Any, **__: Any) -> str:
@@ -98,12 +106,12 @@ def test_what_is_asked_for_by_name_is_fetched_by_the_run_and_not_by_its_plan(
     figure: str, asked: dict[str, str], bare_machine: list[str], tmp_path: Path
 ) -> None:
     plan = lab.make_plan(figure, "quick", [0], asked)
-    assert survey(plan, lab.Store(tmp_path / "out")).of("missing") == list(plan.unique)
+    assert states(plan, tmp_path / "out") == {"missing"}
     assert bare_machine == []
     with pytest.raises(BadArgument, match="could not be downloaded"):
         lab.run_plan(plan, tmp_path / "out", workers=0)
     assert len(bare_machine) > 0
-    assert survey(plan, lab.Store(tmp_path / "out")).of("failed") == []
+    assert "failed" not in states(plan, tmp_path / "out")
 
 
 def test_a_bad_checkpoint_stops_the_run_before_its_first_trial(
@@ -121,7 +129,7 @@ def test_a_bad_checkpoint_stops_the_run_before_its_first_trial(
     plan = lab.make_plan("deora2024/fig6", "smoke", [0], {"model": "folder", "data": "templates"})
     with pytest.raises(BadArgument, match="is not a safetensors file"):
         lab.run_plan(plan, tmp_path / "out", workers=0)
-    assert survey(plan, lab.Store(tmp_path / "out")).of("missing") == list(plan.unique)
+    assert states(plan, tmp_path / "out") == {"missing"}
 
 
 def test_what_no_address_is_known_of_is_not_even_planned(bare_machine: list[str]) -> None:

@@ -13,15 +13,13 @@ import pytest
 from headcount.core import BadArgument, float64
 from headcount.data import Arrays
 from headcount.papers.wu2023 import audit as module
-from headcount.papers.wu2023.audit import History, _instance, history_of, slack, subject, trained
+from headcount.papers.wu2023.audit import History, history_of, instance_at, slack, subject, trained
 from headcount.papers.wu2023.records import Move, Network
 from headcount.papers.wu2023.runs import Run
 from headcount.papers.wu2023.setting import measure_start
-from headcount.theory import Outcome, claims
-from headcount.theory._audit import ask
+from headcount.theory import Outcome, ask, claims
 from headcount.theory.domain import NotFinite
 from headcount.training import TrainConfig, build, run_config
-from headcount.training._build import build_data
 
 VALUES = {"model": "wu2023", "n": 3, "width": 6, "steps": 4, "data_options": {"T": 2, "d": 3}}
 CONFIG = TrainConfig.of(VALUES)
@@ -106,7 +104,7 @@ def test_the_history_is_that_of_slow_descent(kept: int | None, monkeypatch) -> N
         monkeypatch.setattr(module, "_AT_ONCE", 1)
     one = recorded(steps=5, eta=2.0, width=10, seeds=(2,))
     built = build(one)
-    instance = _instance(built, type(built.initial)(*(block[0] for block in built.initial)))
+    instance = instance_at(built, type(built.initial)(*(block[0] for block in built.initial)))
     told: list[tuple[int, int]] = []
     pieces = list(trained(one, built, lambda done, steps, loss: told.append((done, steps))))
     assert [len(piece.w_O) for piece in pieces] == ([2] * 5 if kept else [6])
@@ -170,7 +168,7 @@ def test_data_of_the_user_take_the_place_of_the_configurations() -> None:
 
 
 def test_the_configurations_own_data_given_as_data_change_nothing(audited) -> None:
-    again = subject(CONFIG, 0, delta=0.05, data=build_data(CONFIG))
+    again = subject(CONFIG, 0, delta=0.05, data=build(CONFIG).data)
     assert again.findings == audited.findings
     assert replace(again.setting, measured=None) == audited.setting
 

@@ -9,8 +9,7 @@ from ...core._facade import facade
 
 _find = facade(
     __name__,
-    model="READOUTS MultiHeadAttention MultiHeadParams HeadGroups LinearModel LinearParams "
-    "spread_readout",
+    model="READOUTS MultiHeadAttention MultiHeadParams HeadGroups LinearModel LinearParams",
     starts="zero first_step_row two_phase two_phase_groups",
     dm1="DM1",
     dm2="DM2 Planted",

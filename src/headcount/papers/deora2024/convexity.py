@@ -38,16 +38,6 @@ class Curvature:
     hessian: HessianExtremes
     size: float
 
-    @property
-    def self_bound(self) -> float:
-        """max(0, -lambda_min)/L, which Corollary 1 (3) bounds by beta_3/sqrt(H)."""
-        return max(0.0, -self.hessian.smallest.value) / self.loss
-
-    @property
-    def slope_ratio(self) -> float:
-        """|grad L|/L, which Corollary 1 (1) bounds by beta_1."""
-        return self.gradient / self.loss
-
 
 def curvature(
     model: Heads, theta: MultiHeadParams, x: Float[Array, "n T d"], y: Float[Array, "n"]

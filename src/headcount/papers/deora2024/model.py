@@ -28,19 +28,6 @@ class MultiHeadParams(NamedTuple):
     W: Float[Array, "H d d"]
 
 
-@own_precision
-def spread_readout(u: Float[Array, "*readout"], T: int, readout: str) -> Float[Array, "T d"]:
-    """The T x d matrix U that a read-out stands for [deora2024, Sec. 2].
-
-    full: U itself; pooling: every row is u (U = 1_T u^T); last: only row T is u.
-    """
-    if readout == "full":
-        return u
-    if readout == "pooling":
-        return jnp.broadcast_to(u, (T, u.shape[-1]))
-    return jnp.zeros((T, u.shape[-1]), u.dtype).at[-1].set(u)
-
-
 @dataclass(frozen=True)
 class MultiHeadAttention:
     """Phi~(X) = H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X> [deora2024, Eqs. (1), (2)]."""

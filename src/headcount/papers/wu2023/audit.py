@@ -193,7 +193,7 @@ def subject(
     setting = _setting(one, built, delta, own_data=data is not None)
     recorded = one.model_copy(update={"record": ("iterates",), "record_every": 1, "keep": ()})
     path, source = stored_iterates(run, seed, recorded, built)
-    instance = _instance(built, EncoderParams(*(np.asarray(block[0]) for block in built.initial)))
+    instance = instance_at(built, EncoderParams(*(np.asarray(block[0]) for block in built.initial)))
     pieces = trained(recorded, built, progress) if path is None else (path,)
     history = history_of(instance, pieces)
     descent = _is_descent(one)
@@ -228,7 +228,7 @@ def _setting(config: TrainConfig, built: Built, delta: float, *, own_data: bool)
     return setting.resized(step_size=config.eta) if _is_descent(config) else setting
 
 
-def _instance(built: Built, theta: EncoderParams) -> Network:
+def instance_at(built: Built, theta: EncoderParams) -> Network:
     encoder: Encoder = built.model
     tau1 = effective_tau1(encoder.tau1, encoder.pooling, built.x[0].shape[1])
     tau = np.array([encoder.tau0, tau1])

@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import math
 import warnings
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
+from rich.filesize import decimal
 
 from headcount.core import BadArgument
+from headcount.core._memory import available_memory
 from headcount.kernels import (
     RoundingWarning,
     direction_margins,
     kernel_margin,
     linear_margin,
     normalised_margin,
+    ntk,
     smallest_eigenvalue,
 )
 from headcount.kernels import _lambda_min as lambda_min
 from headcount.kernels import _margin as margins
-from headcount.kernels._lambda_min import SmallestEigenvalue
+from headcount.kernels._lambda_min import (
+    SmallestEigenvalue,
+    _cholesky_bound,
+    _smallest_pair,
+    equal_samples,
+)
+from headcount.kernels._margin import _gap, _polished
+from headcount.kernels._plan import KernelTooLarge
+from headcount.papers import arda2026
 from headcount.papers.deora2024.model import LinearModel, LinearParams
+
+from .ntk_cases import D, random_params, samples
 
 EPS = float(np.finfo(np.float64).eps)
 BOTH = np.array([1, -1])
@@ -197,3 +212,82 @@ def test_pairs_of_equal_samples_are_cut_at_a_count() -> None:
     assert lambda_min.equal_samples(K, EPS, at_most=4)[-1] == (1, 2)
     assert lambda_min.equal_samples(np.eye(2), EPS) == ()
     assert lambda_min.equal_samples(np.ones((1, 1)), EPS) == ()
+
+
+def test_weights_are_refined_on_their_support_only_if_that_helps() -> None:
+    signed = np.array([[2.0, 0.5, 3.0], [0.5, 1.0, 3.0], [3.0, 3.0, 20.0]])
+    best = np.array([0.25, 0.75, 0.0])  # (2 - 1/2) a = (1 - 1/2) (1 - a)
+    rough = np.array([0.2501, 0.7499, 0.0])
+    np.testing.assert_allclose(_polished(signed, rough), best, rtol=1e-14)
+    assert _gap(signed, best) < 1e-15 < 1e-6 < _gap(signed, rough)
+    # With the third sample in the support the refinement would be negative there.
+    spread = np.array([0.3, 0.6, 0.1])
+    np.testing.assert_array_equal(_polished(signed, spread), spread)
+    np.testing.assert_array_equal(_polished(signed, best), best)
+
+
+UNIT = Fraction(1, 2**53)
+
+
+@pytest.mark.parametrize("n", [2, 5, 40])
+def test_the_backward_error_of_cholesky_is_taken_off(n: int) -> None:
+    """K = I and a shift of 1/2: Cholesky succeeds at once, and tr(K - mu I) = n/2."""
+    mu = Fraction(1, 2)
+    growth = (n + 1) * UNIT / (1 - (n + 1) * UNIT)
+    exact = growth / (1 - growth) * n / 2
+    bound = _cholesky_bound(np.eye(n), 1.0, 0.5)
+    assert bound < 0.5
+    assert float(mu - Fraction(bound)) == pytest.approx(float(exact), rel=0.5, abs=2**-54)
+    # A quarter of the trace is off the diagonal of another matrix with the same diagonal.
+    K = np.full((n, n), 0.25) + 0.75 * np.eye(n)
+    assert _cholesky_bound(K, 0.75, 0.25) == pytest.approx(bound, abs=2**-53)
+
+
+def test_the_step_grows_until_cholesky_succeeds() -> None:
+    """From a value that is too large by 1: steps 1/16, 1/4, 1, 4."""
+    bound = _cholesky_bound(np.eye(3), 2.0, 0.0625)
+    assert -2 - 1e-13 < bound < -2
+    assert _cholesky_bound(np.eye(3), 1.0, 0.0) == pytest.approx(1.0, abs=1e-14)
+
+
+def test_value_and_residual_of_the_smallest_pair() -> None:
+    K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 5.0]])
+    value, residual = _smallest_pair(K)
+    assert value == pytest.approx(1.0, rel=1e-14)
+    assert 0 <= residual < 1e-14
+
+
+def test_equal_samples_are_found_to_rounding() -> None:
+    eps = float(np.finfo(float).eps)
+    K = np.array([[1.0, 0.5, 1.0], [0.5, 2.0, 0.5], [1.0, 0.5, 1.0]])
+    assert equal_samples(K, eps) == ((0, 2),)
+    apart = K.copy()
+    apart[0, 2] = apart[2, 0] = 1 - 7 * eps  # K_00 + K_22 - 2 K_02 = 14 eps <= 16 eps
+    assert equal_samples(apart, eps) == ((0, 2),)
+    apart[0, 2] = apart[2, 0] = 1 - 9 * eps
+    assert equal_samples(apart, eps) == ()
+    same = np.ones((8, 8))
+    assert len(equal_samples(same, eps)) == 20
+    assert equal_samples(same, eps, at_most=9) == (
+        *((0, j) for j in range(1, 8)),
+        *((1, j) for j in range(2, 4)),
+    )
+
+
+MODEL = arda2026.PooledAttention(D, 6)
+
+
+PARAMS = random_params(MODEL)
+
+
+def test_a_kernel_that_cannot_fit_is_refused_with_its_plan():
+    with pytest.raises(KernelTooLarge, match="ntk_to_file") as refusal:
+        ntk(MODEL, PARAMS, samples(100), memory_limit=100_000)
+    plan = refusal.value.plan
+    assert not plan.fits
+    assert decimal(plan.peak) in str(refusal.value)
+    assert plan.to_dict()["peak"] == plan.peak > 100_000
+
+
+def test_available_memory_agrees_with_psutil():
+    assert available_memory() == pytest.approx(psutil.virtual_memory().available, rel=0.2)

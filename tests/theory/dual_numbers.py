@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .slow import Arithmetic, Number
+from headcount.theory.slow import Arithmetic, Number
 
 
 @dataclass(frozen=True, eq=False)
