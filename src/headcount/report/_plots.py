@@ -125,7 +125,7 @@ class Look:
         beside = min(columns, fitting, count)
         return -(-count // beside), beside, self.width
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Any:
         """Matplotlib's, with what is measured in points as large as the style asks."""
         sizes = ("size", "width", "fontsize")
         return {
