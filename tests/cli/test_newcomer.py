@@ -58,7 +58,7 @@ BAD = {
     "--model indrnn --n 1": "use --n >= 2 or --data-option standardise_labels=none",
     "--data-option pol=3": "did you mean pool? its options are T, d",
     "--activation 2*tanh(a*x)": "has a factor that is no number",
-    "--data-option pool": "--data-option pool: must be name=value; write --data-option pool=VALUE",
+    "--data-option pool": "--data-option pool: must be name=value; write --pool VALUE",
     "--record nope": "--record nope: is not known; known: loss, ",
     "--data mnist": "--data mnist: is not known; known: ",
     "--model deora2024 --data series": "for example --data-option path=series.csv",
@@ -204,7 +204,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work(
 
 def test_the_kind_of_a_picture_is_checked_first(capsys):
     assert run(["count", "--loss", "0.001", "--plot", "a.foo"]) == 2
-    assert "choose from: .png, .pdf, .svg" in capsys.readouterr().err
+    assert "end it in .png, .pdf, .svg" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_limits_are_recognised_and_told():
         assert row.digits >= 30
         assert row.approached[0] == "u -> 0"
         assert row.proved is None
-        assert "not bounded" in row.problem
+        assert "in Reals, which verify cannot cover by boxes" in row.problem
         assert row.found <= 0.5
     assert any("-> -infinity" in words for words in found.rows[1].approached)
     assert found.law == ()

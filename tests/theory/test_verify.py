@@ -86,7 +86,7 @@ def test_other_spaces_and_hypotheses():
 def test_what_cannot_be_verified_is_told():
     declared = {
         "7 real variables": lemma(x=Box(7))(lambda x: (jnp.sum(x), 9.0)),
-        "not bounded": lemma(x=Reals())(lambda x: (x, 9.0)),
+        "in Reals, which verify cannot cover": lemma(x=Reals())(lambda x: (x, 9.0)),
         "is an equality": equality(x=Box())(lambda x: (x, x)),
         "too many": lemma(x=Box(), n=Integers(6, low=0, high=9))(lambda x, n: (x, 9.0)),
         "sizes": lemma(x=Box(Size("n", 1, 5000)))(lambda x: (jnp.sum(x), 9.0)),

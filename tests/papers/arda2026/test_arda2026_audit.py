@@ -185,7 +185,7 @@ def test_data_without_a_teacher_are_measured_against_the_smallest_transport():
     assert verdict("drift", own).outcome == "holds"
     found = verdict("lemma-5", own, "corrected")
     assert found.outcome == "not applicable"
-    assert "drawn apart from the start" in found.message
+    assert "is fitted to this start" in found.message
     titles = list(own.findings)
     exact = own.findings[titles[1]]
     assert exact["residual max |f_lin - y|"] < 1e-9

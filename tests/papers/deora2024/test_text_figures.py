@@ -57,7 +57,7 @@ def not_installed(name: str) -> Any:
 def states(plan: lab.Plan, folder: Path) -> set[str]:
     """What has become of the trials."""
     store = lab.Store(folder)
-    return {store.state(trial.address)[0] for trial in plan.unique}
+    return {store.state(address)[0] for address in plan.unique}
 
 
 @pytest.fixture

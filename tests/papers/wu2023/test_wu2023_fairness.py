@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -174,6 +176,7 @@ def of_epochs(figure: str, ends: float) -> list:
             "finite": (("seed", name, "d_m"), np.full(shape[:3], float(np.isfinite(ends)))),
         },
         coords={key: list(value) for key, value in places.items()},
+        attrs={"plan": json.dumps({"options": figures[figure].choose({})})},
     )
     return list(figures[figure].verdicts(data))
 
