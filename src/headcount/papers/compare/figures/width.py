@@ -175,8 +175,8 @@ def short_name(key: str) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits, or two and a power of ten from 100,000 on."""
-    if value < 1e5:
+    """Three digits, or two and a power of ten from 1,000 on."""
+    if value < 1e3:
         return f"{value:.3g}"
     digits, _, power = f"{value:.1e}".partition("e")
     return f"${digits} \\cdot 10^{{{int(power)}}}$"
