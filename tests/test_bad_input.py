@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,6 +17,17 @@ from headcount.papers import arda2026, deora2024
 
 SECONDS = 1.0
 """Of processor time that a refusal may take; imports and what is compiled once come before."""
+
+
+def takes(refusal: Callable[[], object]) -> float:
+    """Processor seconds; of two calls the second, if the first may have imported something."""
+    for _ in range(2):
+        before = time.process_time()
+        refusal()
+        if (spent := time.process_time() - before) < SECONDS:
+            break
+    return spent
+
 
 LINES = """
 train --width abc
@@ -248,9 +260,9 @@ def ready() -> None:
 @pytest.mark.parametrize("line", LINES)
 def test_a_bad_command_line_is_one_line(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    before = time.process_time()
+    assert takes(lambda: run(line.split())) < SECONDS
+    capsys.readouterr()
     code = run(line.split())
-    spent = time.process_time() - before
     said = capsys.readouterr()
     assert code == 2, said.err
     assert said.err.startswith("headcount: ")
@@ -259,7 +271,6 @@ def test_a_bad_command_line_is_one_line(line, tmp_path, monkeypatch, capsys):
     assert not said.out
     assert len(said.err) < 900
     assert not list(tmp_path.iterdir())
-    assert spent < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -390,11 +401,15 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_bad_call_says_what_is_wrong(name: str):
-    before = time.process_time()
     with pytest.raises(BadArgument) as caught:
         CALLS[name]()
     said = str(caught.value)
     assert "\n" not in said
     assert len(said) < 900
     assert caught.value.fix
-    assert time.process_time() - before < SECONDS
+
+    def again() -> None:
+        with pytest.raises(BadArgument):
+            CALLS[name]()
+
+    assert takes(again) < SECONDS
