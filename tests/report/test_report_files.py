@@ -6,23 +6,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 import toy_figure
 import xarray as xr
 
 from headcount import lab, report
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("results")
-    lab.run_plan(lab.make_plan(toy_figure.figure, "smoke"), folder, workers=0)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def collected(folder: Path) -> lab.Collection:
-    return lab.collect(lab.make_plan(toy_figure.figure, "smoke"), lab.Store(folder))
 
 
 def test_the_same_results_give_the_same_bytes(folder: Path, collected: lab.Collection) -> None:

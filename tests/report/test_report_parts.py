@@ -57,18 +57,6 @@ def test_a_picture_that_could_run_or_fetch_something_is_disarmed(evil: str) -> N
         assert part in found
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("results")
-    lab.run_plan(lab.make_plan(toy_figure.figure, "smoke"), folder, workers=0)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def collected(folder: Path) -> lab.Collection:
-    return lab.collect(lab.make_plan(toy_figure.figure, "smoke"), lab.Store(folder))
-
-
 def test_the_table_has_every_plotted_number(collected: lab.Collection) -> None:
     rows = list(csv.DictReader(io.StringIO(table(collected.statistics))))
     stored = {

@@ -7,14 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
-from training_problems import MemoryCheckpoint, linear
+from training_problems import STATEFUL, MemoryCheckpoint, assert_same, linear
 
 from headcount.core import BadArgument, losses
 from headcount.papers.arda2026 import omega
 from headcount.papers.deora2024.model import LinearModel, LinearParams
-from headcount.training import HeadBalls, Run, from_optax, gd, momentum, projgd, stack_seeds, train
+from headcount.training import Run, gd, momentum, projgd, stack_seeds, train
 from headcount.training import _train as training_module
 from headcount.training._loop import Loop, Problem, batch_indices
 from headcount.training._programs import _each_seed
@@ -85,31 +84,6 @@ def test_the_state_before_the_first_step_and_after_some() -> None:
         stopped, traces = loop.advance(state, wild, jnp.int32(2), 4)
     assert int(stopped.diverged_at) == 3
     assert float(stopped.params.U[0, 0]) == pytest.approx(0.25)
-
-
-EVERYTHING = from_optax(optax.sgd(0.1, momentum=0.6), HeadBalls((("U", 2.0),)), batch_size=3)
-"""Momentum, a projection and random batches: all the state that a run can have."""
-
-
-STATEFUL: dict[str, Any] = {
-    "rule": EVERYTHING,
-    "steps": 9,
-    "keep": ("average", "best"),
-    "record": ["distance"],
-    "record_every": 4,
-}
-
-
-def arrays_of(run: Run) -> list[np.ndarray]:
-    trees = (run.loss, run.final_loss, run.records, run.params, run.average, run.best)
-    return jax.tree.leaves((trees, run.diverged_at, run.recorded_steps))
-
-
-def assert_same(a: Run, b: Run) -> None:
-    """Bit for bit."""
-    assert len(arrays_of(a)) == len(arrays_of(b))
-    for ours, theirs in zip(arrays_of(a), arrays_of(b), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.fixture(scope="module")

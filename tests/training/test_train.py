@@ -6,11 +6,12 @@ from typing import Any
 
 import jax
 import numpy as np
-import optax
 import pytest
 from training_problems import (
+    STATEFUL,
     Cubic,
     CubicParams,
+    assert_same,
     linear,
     linear_gradient,
     linear_loss,
@@ -20,29 +21,7 @@ from training_problems import (
 from headcount.core import BadArgument
 from headcount.papers.arda2026 import PooledAttention, omega
 from headcount.papers.deora2024.model import LinearModel
-from headcount.training import HeadBalls, Run, from_optax, gd, momentum, projgd, stack_seeds, train
-
-EVERYTHING = from_optax(optax.sgd(0.1, momentum=0.6), HeadBalls((("U", 2.0),)), batch_size=3)
-"""Momentum, a projection and random batches: all the state that a run can have."""
-STATEFUL: dict[str, Any] = {
-    "rule": EVERYTHING,
-    "steps": 9,
-    "keep": ("average", "best"),
-    "record": ["distance"],
-    "record_every": 4,
-}
-
-
-def arrays_of(run: Run) -> list[np.ndarray]:
-    trees = (run.loss, run.final_loss, run.records, run.params, run.average, run.best)
-    return jax.tree.leaves((trees, run.diverged_at, run.recorded_steps))
-
-
-def assert_same(a: Run, b: Run) -> None:
-    """Bit for bit."""
-    assert len(arrays_of(a)) == len(arrays_of(b))
-    for ours, theirs in zip(arrays_of(a), arrays_of(b), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+from headcount.training import Run, gd, momentum, projgd, stack_seeds, train
 
 
 def of_seed(run: Run, i: int) -> Run:

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from headcount.core import losses
 from headcount.papers.arda2026 import PooledAttention, PooledAttentionParams
 from headcount.papers.deora2024.model import LinearModel, LinearParams
-from headcount.training import naive_path
+from headcount.training import HeadBalls, Run, from_optax, naive_path
 
 
 def pooled(
@@ -116,3 +117,26 @@ def compare_with_twin(
         ]
 
     agree(*both(params, x, y), tolerance)
+
+
+EVERYTHING = from_optax(optax.sgd(0.1, momentum=0.6), HeadBalls((("U", 2.0),)), batch_size=3)
+"""Momentum, a projection and random batches: all the state that a run can have."""
+STATEFUL: dict[str, Any] = {
+    "rule": EVERYTHING,
+    "steps": 9,
+    "keep": ("average", "best"),
+    "record": ["distance"],
+    "record_every": 4,
+}
+
+
+def arrays_of(run: Run) -> list[np.ndarray]:
+    trees = (run.loss, run.final_loss, run.records, run.params, run.average, run.best)
+    return jax.tree.leaves((trees, run.diverged_at, run.recorded_steps))
+
+
+def assert_same(a: Run, b: Run) -> None:
+    """Bit for bit."""
+    assert len(arrays_of(a)) == len(arrays_of(b))
+    for ours, theirs in zip(arrays_of(a), arrays_of(b), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
